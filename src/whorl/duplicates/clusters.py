@@ -80,11 +80,11 @@ def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: Bools) -
     ranks = np.zeros(count, np.int64)
     ranks[order] = np.arange(order.size)
     is_link = is_gone[ends] & ~is_gone[others] & (ranks[others] < ranks[ends])
-    removed, retained, shares = ends[is_link], others[is_link], shares[is_link]
+    removed, kept, shares = ends[is_link], others[is_link], shares[is_link]
     labels = np.arange(count)
     # Again, numpy keeps the last value of a repeated index.
-    best_last = np.lexsort((-ranks[retained], shares, stays[retained]))
-    labels[removed[best_last]] = retained[best_last]
+    best_last = np.lexsort((-ranks[kept], shares, stays[kept]))
+    labels[removed[best_last]] = kept[best_last]
     return labels
 
 

@@ -107,8 +107,8 @@ class Deduplication:
         self._keep, self._losses, self._sizes, self._lengths = keep, losses, sizes, lengths
         self._order = np.argsort(losses, kind="stable")
         if np.isinf(losses).any():
-            retained = self.labels[~self.keep]
-            if (unranked := retained[np.isinf(losses[retained])]).size:
+            kept = self.labels[~self.keep]
+            if (unranked := kept[np.isinf(losses[kept])]).size:
                 count = int(np.count_nonzero(self.labels == unranked[0]))
                 raise ParameterError(f"row {unranked[0]:,} and {count - 1:,} more have {_no_rank(keep)}")
 

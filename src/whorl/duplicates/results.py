@@ -503,9 +503,9 @@ def documents_to_remove(clusters: Iterable[Cluster], keep: Keep | str) -> Iterat
     return (
         member
         for cluster in clusters
-        for retained in [principal(cluster.members, policy)]
+        for kept in [principal(cluster.members, policy)]
         for at, member in enumerate(cluster.members)
-        if at != retained and not member.stays
+        if at != kept and not member.stays
     )
 
 

@@ -58,11 +58,11 @@ def plain(rows: list[Member], keep: Keep, before: int) -> list[dict[str, Any]]:
         if len(members) < 2 or all(row[5] < before for row in members):
             continue
         members.sort(key=lambda row: (row[5], row[0].encode()))
-        retained = min(members, key=loss)
+        principal = min(members, key=loss)
         actual.append(
             {
-                "first": retained[2],
-                "is_unknown": loss(retained) == math.inf,
+                "first": principal[2],
+                "is_unknown": loss(principal) == math.inf,
                 "key": [row[2] for row in members],
                 "cluster": members[0][0],
                 "documents": len(members),
@@ -70,7 +70,7 @@ def plain(rows: list[Member], keep: Keep, before: int) -> list[dict[str, Any]]:
                 "name": [row[0] * 2 for row in members],
                 "shingles": [row[1] for row in members],
                 "stays": [row[5] < before for row in members],
-                "is_principal": [row is retained for row in members],
+                "is_principal": [row is principal for row in members],
             }
         )
     return actual
@@ -79,8 +79,8 @@ def plain(rows: list[Member], keep: Keep, before: int) -> list[dict[str, Any]]:
 @given(members, st.sampled_from([Keep("first"), Keep("longest"), Keep("largest", "quality")]), st.integers(0, 2))
 def test_clusters_equal_a_plain_implementation(rows: list[Member], keep: Keep, before: int) -> None:
     """
-    Clusters equal those of plain loops: members sorted by run and bytes of the id, first and retained member, and the
-    part of the retained member's key.
+    Clusters equal those of plain loops: members sorted by run and bytes of the id, first and principal member, and the
+    part of the principal's key.
     """
     from whorl.duplicates.spark.arrow_blocks import Partitioning, arrow_schema
     from whorl.duplicates.spark.clusters import CLUSTER_MEMBERS, _cluster_partition

@@ -1,4 +1,4 @@
-"""Groups pairs into clusters on Spark, and measures the overlap of each member with the retained document.
+"""Groups pairs into clusters on Spark, and measures the overlap of each member with the principal.
 
 A cluster is one row, with its members in lists, ordered by run and id. Spark handles few long rows faster than millions
 of short rows.
@@ -67,7 +67,7 @@ def cluster_members(members: DataFrame, parts: Partitioning) -> DataFrame:
 
 
 def with_shares(clusters: DataFrame, documents: LoadedDocuments) -> DataFrame:
-    """Add the shares (Jaccard, A in B, B in A) of the retained document (A) and each member (B) to the clusters.
+    """Add the shares (Jaccard, A in B, B in A) of the principal (A) and each member (B) to the clusters.
 
     Returns:
         Columns cluster and documents, and lists with one value per member: id, name, shingles, stays, is_principal,
@@ -109,17 +109,17 @@ def _cluster_partition(batches: Batches, parts: Partitioning) -> Batches:
     starts = run_starts(roots)
     counts = np.diff(starts, append=roots.size)
     groups = np.repeat(np.arange(starts.size), counts)
-    retained = np.lexsort((loss, groups))[starts]
-    is_retained = np.zeros(roots.size, np.bool_)
-    is_retained[retained] = True
+    principal = np.lexsort((loss, groups))[starts]
+    is_principal = np.zeros(roots.size, np.bool_)
+    is_principal[principal] = True
     is_cluster = (counts > 1) & ~np.logical_and.reduceat(stays, starts)
-    lengths, first = counts[is_cluster], keys[retained[is_cluster]]
-    listed = members.append_column("shingles", members["size"]).append_column("is_principal", pa.array(is_retained))
+    lengths, first = counts[is_cluster], keys[principal[is_cluster]]
+    listed = members.append_column("shingles", members["size"]).append_column("is_principal", pa.array(is_principal))
     listed = listed.filter(pa.array(is_cluster[groups]))
     columns = {
         "part": parts.parts_of(first),
         "first": first,
-        "is_unknown": loss[retained[is_cluster]] == math.inf,
+        "is_unknown": loss[principal[is_cluster]] == math.inf,
         "cluster": members["id"].take(pa.array(starts[is_cluster])),
         "documents": lengths,
     }
@@ -150,9 +150,9 @@ def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
     clusters = clusters.combine_chunks()
     keys, lengths = _from_lists(clusters["key"])
     sizes, _ = _from_lists(clusters["shingles"])
-    is_kept, _ = _from_lists(clusters["is_principal"])
+    is_principal, _ = _from_lists(clusters["is_principal"])
     is_itself = np.repeat(to_int64(clusters["first"]), lengths) == keys
-    size_kept = np.repeat(sizes[is_kept], lengths)
+    principal_sizes = np.repeat(sizes[is_principal], lengths)
     shared, is_exact = sizes.copy(), is_itself.copy()
     others = np.flatnonzero(~is_itself)
     compared, *counts = decode_columns(shares, "keys shareds lows highs")
@@ -160,7 +160,7 @@ def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
     at = order[np.searchsorted(compared[order], keys[others])]
     shared[others], low, high = (count[at] for count in counts)
     is_exact[others] = low == high
-    of_shares = (shared / (size_kept + sizes - shared), shared / size_kept, shared / sizes)
+    of_shares = (shared / (principal_sizes + sizes - shared), shared / principal_sizes, shared / sizes)
     cut = (np.floor(share * SHARE_STEPS + SLACK) / SHARE_STEPS for share in of_shares)
     schema = arrow_schema(_MEASURED)
     columns = [clusters[name] for name in schema.names if name in clusters.column_names]

@@ -84,7 +84,7 @@ class SparkDuplicates:
             raise ParameterError("a reference keeps no state: put it into the state by a run of its own")
         options = DuplicatesOptions.from_options(options)
         self._pair_options, self._keep, self._state = options.pairs, options.policy, None
-        self._is_kept = options.keep is not None
+        self._has_policy = options.keep is not None
         self._run, earlier, known = RunNumber(), None, None
         if state is not None:
             self._state = SearchState(documents.sparkSession, state, options)
@@ -159,12 +159,12 @@ class SparkDuplicates:
 
         Args:
             complete: Return clusters in which any two members are a pair. With a retention policy, every member is a
-                duplicate of the retained member. Otherwise, clusters are connected components.
+                duplicate of the principal. Otherwise, clusters are connected components.
 
         Returns:
             Columns cluster (id of the first document), documents (number of members), id, name, shingles, stays
-            (reference document, or with `new` also an earlier document), is_principal (the retained document), and
-            jaccard, a_in_b, b_in_a and exact, where A is the retained document.
+            (reference document, or with `new` also an earlier document), is_principal, and jaccard, a_in_b, b_in_a and
+            exact, where A is the principal.
 
         Raises:
             ParameterError: No document of a cluster has a rank.
@@ -246,7 +246,7 @@ class SparkDuplicates:
 
     def _complete(self, members: DataFrame) -> DataFrame:
         """Map each key to a root shared by a complete group, or by a kept document and its duplicates."""
-        loss = f.col("loss") if self._is_kept else f.lit(0.0)
+        loss = f.col("loss") if self._has_policy else f.lit(0.0)
         firsts = members.groupBy("key").agg(
             f.min(f.struct(loss.alias("loss"), "run", "id")).alias("first"),
             f.bool_or("stays").alias("stays"),
@@ -262,7 +262,7 @@ class SparkDuplicates:
             for side, of_a in (("a", ["root"]), ("b", []))
         )
         pairs = self._pairs.join(a, "a").join(b, "b")
-        step = partial(_complete_groups, around_kept=self._is_kept)
+        step = partial(_complete_groups, around_kept=self._has_policy)
         return map_batches(pairs.repartition(len(self.loaded.parts), "root"), step, "key long, root long")
 
 

@@ -91,7 +91,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         raise ParameterError(f"Spark writes {', '.join(FORMATS)}, got {form!r}")
     if filtered is not None and not clusters:
         raise ParameterError("--filtered is what clusters leave; leave --pairs away")
-    # In a complete cluster, each removed document is a duplicate of the retained document. In other clusters, it may be
+    # In a complete cluster, each removed document is a duplicate of the kept document. In other clusters, it may be
     # a duplicate of another removed document only.
     complete = operation.is_complete
     if keep is not None and keep.is_by_value and not keep.column:

@@ -309,7 +309,7 @@ function drawCluster({ documents, members, pairs, versions = [] }, at) {
   );
 }
 
-/** Check that a member itself is similar to the retained document, and not linked to it only through other members. */
+/** Check that a member itself is similar to the kept document, and not linked to it only through other members. */
 function isDuplicate(member) {
   const { metric, threshold, ignore_common: isCommonIgnored } = asked, shares = sharesToShow(member, isCommonIgnored);
   const alike = metric === "containment" ? Math.max(shares.a_in_b, shares.b_in_a) : shares.jaccard;
