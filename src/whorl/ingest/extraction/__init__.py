@@ -1,4 +1,4 @@
-"""Extracts text from PDF, Office files, OpenDocument, e-mail, notebooks, HTML and TEI, within limits (`FileLimits`).
+"""Extracts text from files that are not plain text, such as PDF, within limits (`FileLimits`).
 
 `file_formats` detects a file's format, and `detect_encoding` the encoding of plain text. `reader_pool` sends other
 files to a child process (`worker`), which extracts the text with `extract_text`, so that a hostile file can neither

@@ -1,4 +1,4 @@
-"""Extracts text from PDF, Office files, e-mail, notebooks, HTML and TEI; runs only in the worker process.
+"""Extracts text from files in all `FORMATS`; runs only in the worker process.
 
 Each library is imported where it is used, so that no format loads the libraries of others.
 """
