@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from whorl.errors import format_names, shorten_repr
+from whorl.ingest.extraction.file_formats import FORMATS
 from whorl.search.document_references import MOST_SAME_NAMED, NAMES_SHOWN
 
 if TYPE_CHECKING:
@@ -30,12 +31,14 @@ ADDRESS = re.compile(
     r"<((?:https?|ftp|file|s3|gs|hf)://[^\s<>]{1,500})>|((?:https?|ftp|file|s3|gs|hf)://[^\s<>\"“”]{1,500})"
 )
 _DECORATION = ' \t*_`<>()[]"“”.,;:'
-#: The path of a file. Its folders have no blanks, because text with blanks before a slash is usually prose.
-_FILE_NAME = re.compile(
-    r"(?:[^\s,;]*[/\\])?[^/\\]+\.(?:csv|docx?|eml|epub|html?|json|jsonl|log|md|mbox|msg|ndjson|od[pst]|parquet|pdf|pptx?|rst|rtf|tex|tsv|txt|"
-    r"xhtml|xlsx?|xml)",
-    re.IGNORECASE,
+#: Suffixes of file names in sources, without the dot: of extracted formats, of text, and of formats that are not read.
+_SUFFIXES = (
+    *(suffix[1:] for form in FORMATS for suffix in form.suffixes),
+    *("csv", "json", "jsonl", "log", "md", "mbox", "ndjson", "parquet", "rst", "tex", "tsv", "txt"),
+    *("doc", "epub", "msg", "odp", "ods", "odt", "ppt", "rtf", "xls"),
 )
+#: The path of a file. Its folders have no blanks, because text with blanks before a slash is usually prose.
+_FILE_NAME = re.compile(rf"(?:[^\s,;]*[/\\])?[^/\\]+\.(?:{'|'.join(_SUFFIXES)})", re.IGNORECASE)
 #: A position after the name of a file, such as `:12`, `#L3` or `#page=2`.
 _POSITION = re.compile(r"(?<=\w)[:#][\w=,–-]{1,20}\Z")
 #: Maximum number of parts of a source to look up.
