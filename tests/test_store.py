@@ -178,9 +178,9 @@ def test_arguments_of_other_types(store: Store, ask: Callable[[Any], object], me
         ({"no_text": "false"}, "no_text must be True or False, got 'false'"),
         ({"without_minhash": 1}, "without_minhash must be True or False, got 1"),
         ({"short_minhash": None}, "short_minhash must be True or False, got None"),
-        ({"passages": 12.0}, "8 to 20 words for certain, a whole number, got 12.0"),
-        ({"passages": "12"}, "8 to 20 words for certain, a whole number, got '12'"),
-        ({"passages": None}, "8 to 20 words for certain, a whole number, got None"),
+        ({"passages": 12.0}, "passages must be a whole number, got 12.0"),
+        ({"passages": "12"}, "passages must be a whole number, got '12'"),
+        ({"passages": None}, "passages must be a whole number, got None"),
         ({"passages": 7}, "8 to 20 words for certain, got 7"),
     ],
 )

@@ -15,14 +15,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from numbers import Integral
 from typing import Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import chunks, sort_distinct
-from whorl.errors import ParameterError, SchemeMismatchError, shorten_repr
+from whorl.errors import ParameterError, SchemeMismatchError, require_int
 from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts
 from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.words.tokenizer import fold_apostrophes, without_line_end_hyphens
@@ -77,14 +76,12 @@ class PassageScheme:
         >>> [PassageScheme.for_runs(words).name for words in (20, 12, 8)]
         ['passages2-t20-k8-b32', 'passages2-t12-k8-b32', 'passages2-t8-k6-b32']
         """
-        is_whole = isinstance(words, Integral) and not isinstance(words, bool)
-        if not is_whole or not SHORTEST_RUN <= words <= cls().run_words:
-            kind = "" if is_whole else ", a whole number"
+        words = require_int("passages", words)
+        if not SHORTEST_RUN <= words <= cls().run_words:
             raise ParameterError(
-                f"a store finds runs of {SHORTEST_RUN} to {cls().run_words} words for certain{kind}, "
-                f"got {shorten_repr(words)}"
+                f"a store finds runs of {SHORTEST_RUN} to {cls().run_words} words for certain, got {words}"
             )
-        return cls(int(words), 8 if words >= 12 else 6)
+        return cls(words, 8 if words >= 12 else 6)
 
     @property
     def window(self) -> int:
