@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from whorl import Document, Store
-from whorl.engine.protocol import Facet, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
+from whorl.engine.protocol import Facet, MatchCount, Statistics, StatisticsFacet, ValueFacet
 from whorl.query.plan.nodes import Between, BoundPlan, Equal, Kind, MatchAll, Value
 
 ALL = BoundPlan(MatchAll())
@@ -155,10 +155,3 @@ def test_a_request_without_facets_is_empty(store: Store) -> None:
     assert store.engine.facets(ALL, []) == ()
     none = BoundPlan(Equal(place(store, "type", Kind.KEYWORD), Kind.KEYWORD, "nothing"))
     assert store.engine.facets(none, [values(store, "type", Kind.KEYWORD), MatchCount(MatchAll())]) == ((), 0)
-
-
-def test_a_count_is_comparable() -> None:
-    """
-    Equal counts compare as equal.
-    """
-    assert ValueCount("a", 1) == ValueCount("a", 1, ())

@@ -35,7 +35,6 @@ from whorl.engine.opensearch.document_fields import (
     properties_in,
     source,
     text_in,
-    without_text,
     word_term,
     word_terms,
 )
@@ -137,13 +136,6 @@ def test_a_short_document_has_no_sketch_beside_its_text(words: int, keeps_texts:
     (own,) = fields_of([document], IndexFeatures(keeps_texts=keeps_texts))
     assert own[SIZE] == words - 4
     assert (own[SKETCH] is None) == (keeps_texts and own[SIZE] < least_stored_size(Scheme()))
-
-
-def test_the_source_filter_leaves_out_text_and_own_fields() -> None:
-    """
-    Neither the text nor whorl's own fields are requested.
-    """
-    assert without_text(NAMES) == {"excludes": ["whorl_*", "body.text"]}
 
 
 #: Java's Character.isWhitespace by its documentation: separators except the three non-breaking ones, and some controls.

@@ -28,7 +28,6 @@ from whorl.query.plan.nodes import (
     FuzzyWord,
     InOrder,
     Kind,
-    MatchAll,
     Nothing,
     SharedBands,
     SharedTokens,
@@ -110,13 +109,6 @@ def test_orders() -> None:
     (number, _) = sort_keys([Order("n", True, ((Kind.INTEGER, "n"), (Kind.FLOAT, "n")))])
     assert number["_script"]["type"] == "number"
     assert number["_script"]["script"]["params"]["beginnings"] == ["n\x1fi", "n\x1ff"]
-
-
-def test_everything_by_constant_scores() -> None:
-    """
-    Scores are independent of the number of documents.
-    """
-    assert query(MatchAll(2.0)) == {"constant_score": {"filter": {"exists": {"field": "whorl_id"}}, "boost": 2.0}}
 
 
 def test_tokens_are_asked_for_as_words() -> None:
