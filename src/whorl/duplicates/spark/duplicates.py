@@ -303,7 +303,7 @@ def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
     """Divide components into smaller clusters, and yield the key and the root of each document.
 
     The clusters are those of `labels_around_earlier`, or with `around_kept` of `labels_around_kept`. Documents are
-    retained in the order of their loss (see `Keep.losses`), then of their run, then of their id.
+    kept in the order of their loss (see `Keep.losses`), then of their run, then of their id.
     """
     rows = list(batches)
     if not any(batch.num_rows for batch in rows):

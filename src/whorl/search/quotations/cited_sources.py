@@ -34,8 +34,8 @@ _DECORATION = ' \t*_`<>()[]"“”.,;:'
 #: Suffixes of file names in sources, without the dot: of extracted formats, of text, and of formats that are not read.
 _SUFFIXES = (
     *(suffix[1:] for form in FORMATS for suffix in form.suffixes),
-    *("csv", "json", "jsonl", "log", "md", "mbox", "ndjson", "parquet", "rst", "tex", "tsv", "txt"),
-    *("doc", "epub", "msg", "odp", "ods", "odt", "ppt", "rtf", "xls"),
+    *("csv", "json", "jsonl", "log", "md", "ndjson", "parquet", "rst", "tex", "tsv", "txt"),
+    *("doc", "epub", "msg", "ppt", "rtf", "xls"),
 )
 #: The path of a file. Its folders have no blanks, because text with blanks before a slash is usually prose.
 _FILE_NAME = re.compile(rf"(?:[^\s,;]*[/\\])?[^/\\]+\.(?:{'|'.join(_SUFFIXES)})", re.IGNORECASE)

@@ -328,7 +328,7 @@ function spread(others) {
   return `${least === most ? percent(least) : `${percent(least)} to ${percent(most)}`} alike`;
 }
 
-/** Draw members with their similarity to the retained document and a checkbox for the list of deletions. */
+/** Draw members with their similarity to the kept document and a checkbox for the list of deletions. */
 function drawMembers(first, members, kind) {
   function row(member) {
     const isFirst = member === first, label = nameOf(member);
