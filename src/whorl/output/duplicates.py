@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice, pairwise
-from typing import IO, TYPE_CHECKING, Any, ClassVar
+from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -49,20 +49,23 @@ SECONDS_FRESH = 60.0
 FORMATS = ("json", "csv", "table")
 _as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 _GROUP = 1 << 16
-_SHARES = (*Shares.NAMES, "exact")
-_PAIR_COLUMNS = ("a", "b", *_SHARES, "a_name", "b_name")
-_CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", "is_principal", *_SHARES)
+#: Columns of CSV and Parquet files, with the types of their values.
+_Columns: TypeAlias = Mapping[str, type]
+_SHARES: _Columns = {**dict.fromkeys(Shares.NAMES, float), "exact": bool}
+_PAIR_COLUMNS: _Columns = {"a": str, "b": str, **_SHARES, "a_name": str, "b_name": str}
+_MEMBER: _Columns = {"id": str, "name": str, "shingles": int, "is_principal": bool}
+_CLUSTER_COLUMNS: _Columns = {"cluster": str, "documents": int, **_MEMBER, **_SHARES}
 #: Columns for passages: documents, and half-open ranges of characters in them.
-_SPAN_COLUMNS = ("a_document", "a_start", "a_end", "b_document", "b_start", "b_end")
+_SPAN_COLUMNS = {"a_document": str, "a_start": int, "a_end": int, "b_document": str, "b_start": int, "b_end": int}
 #: Columns with the shares without common text (boilerplate), written only if the options define common text.
-_RESIDUAL_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
+_RESIDUAL_COLUMNS = {f"{name}_without_common": float for name in Shares.NAMES}
 #: In JSON: maximum number of passages per version, the longest first, and of characters per passage.
 _PASSAGES, _CHARACTERS = 10, 300
 #: In a table: maximum number of passages per version, and of characters per passage.
 _SHOWN, _WIDTH = 3, 100
 #: Maximum number of characters of a cluster's snippet.
 _SNIPPET = 70
-_VERSION_COLUMNS = ("version", "date", "adds", "loses", "adds_words", "loses_words")
+_VERSION_COLUMNS = {"version": int, "date": str, "adds": float, "loses": float, "adds_words": int, "loses_words": int}
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,7 +456,7 @@ def redundancy_line(result: Duplicates, size: int, *, complete: bool, keep: Keep
     return line + (f", about {text_share * size / unit:,.1f} of {size / unit:,.1f} {name}" if size else "")
 
 
-def _write_rows(columns: tuple[str, ...], rows: Iterable[list[object]], form: str, out: IO[Any]) -> int:
+def _write_rows(columns: _Columns, rows: Iterable[list[object]], form: str, out: IO[Any]) -> int:
     if form == "csv":
         table, count = csv.writer(out, lineterminator="\n"), 0
         table.writerow(columns)
@@ -463,13 +466,8 @@ def _write_rows(columns: tuple[str, ...], rows: Iterable[list[object]], form: st
     import pyarrow as pa
     from pyarrow import parquet
 
-    numbers = ("documents", "shingles", "version", "adds_words", "loses_words", "a_start", "a_end", "b_start", "b_end")
-    others = {
-        **dict.fromkeys(numbers, pa.int64()),
-        **dict.fromkeys(("exact", "is_principal"), pa.bool_()),
-        **dict.fromkeys((*Shares.NAMES, *_RESIDUAL_COLUMNS, "adds", "loses"), pa.float64()),
-    }
-    schema = pa.schema([(name, others.get(name, pa.string())) for name in columns])
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
     count, left = 0, iter(rows)
     with parquet.ParquetWriter(out, schema) as writer:
         while batch := list(islice(left, _GROUP)):
@@ -537,11 +535,9 @@ def _share_cells(shares: Shares | None) -> list[object]:
     return [] if shares is None else [round_down(getattr(shares, name)) for name in Shares.NAMES]
 
 
-def _columns(
-    columns: tuple[str, ...], *, with_residual: bool, versions: bool = False, with_spans: bool = False
-) -> tuple[str, ...]:
+def _columns(columns: _Columns, *, with_residual: bool, versions: bool = False, with_spans: bool = False) -> _Columns:
     added = (_VERSION_COLUMNS, versions), (_RESIDUAL_COLUMNS, with_residual), (_SPAN_COLUMNS, with_spans)
-    return columns + tuple(name for names, is_added in added if is_added for name in names)
+    return dict(chain(columns.items(), *(more.items() for more, is_added in added if is_added)))
 
 
 def _percent(pair: Pair, name: str) -> str:
