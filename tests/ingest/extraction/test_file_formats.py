@@ -84,7 +84,11 @@ def test_bytes_count_before_names(raw: bytes, name: str, form: FileFormat | None
         (b"{\\rtf1\\ansi Hello}", "a.rtf", "RTF is not read; save it as DOCX, PDF or text"),
         (b"{\\rtf1\\ansi Hello}", "a.doc", "RTF is not read; save it as DOCX, PDF or text"),
         (archive("application/epub+zip"), "a.epub", "EPUB is not read; save it as DOCX, PDF or text"),
-        (b"PK\x03\x04", "a.zip", "this is an archive (ZIP), which is not read; unpack it, and name the folder"),
+        (
+            b"PK\x03\x04",
+            "a.zip",
+            "this is an archive (ZIP), or of a format that is one; unpack it, or save it as DOCX, PDF or text",
+        ),
     ],
 )
 def test_formats_that_are_known_and_not_read(raw: bytes, name: str, reason: str) -> None:

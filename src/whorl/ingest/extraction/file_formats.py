@@ -77,7 +77,9 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
         if held is None:
             if _EPUB in raw[:_ZIP_HEADER]:
                 raise DocumentError("EPUB is not read; save it as DOCX, PDF or text")
-            raise DocumentError("this is an archive (ZIP), which is not read; unpack it, and name the folder")
+            raise DocumentError(
+                "this is an archive (ZIP), or of a format that is one; unpack it, or save it as DOCX, PDF or text"
+            )
         return held
     if by_name is TEI and not _TEI_ROOT.search(raw, 0, _TEI_PROLOG):
         return None
