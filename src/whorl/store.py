@@ -608,7 +608,7 @@ def open_store(
             shortest passage that the store finds for certain. True means the length that the store was created with, or
             20 in a new store. All documents of a folder without passages are indexed again. A missing OpenSearch index
             is created with passages. An existing index or collection must already have the field for passages.
-        without_minhash: Remove the MINHASH tokens from a folder, and keep none from now on. This saves a fifth of the
+        without_minhash: Remove the MINHASH tokens from a folder, and store no new tokens. This saves a fifth of the
             space if you never use FINGERPRINT.
         short_minhash: Cut the MINHASH tokens of a folder to their upper bits, permanently. A FINGERPRINT then has the
             same hits, but must also read their texts. This saves a quarter of the space if documents are paragraphs.
@@ -678,7 +678,7 @@ def open_store(
             folder,
             create=create,
             passages=scheme or bool(passages) or (create and settings.passages),
-            # `no_text` comes first, because it includes the other reductions.
+            # The option `no_text` includes the other reductions. It is first in `reductions`, so it is chosen first.
             reduction=next((option for option, is_wanted in reductions.items() if is_wanted), None),
             property_limits=settings.property_limits,
         )

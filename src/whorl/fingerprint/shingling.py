@@ -160,7 +160,7 @@ class JoinedWords:
 
 
 def join(words: Sequence[str]) -> JoinedWords:
-    # A shingle is a slice of the joined words, from the start of its first word to the end of its last.
+    # Separate the words by blanks, so that each shingle is a slice of the joined words.
     encoded = java_utf16(" ".join(words))
     return JoinedWords(np.frombuffer(encoded, np.uint8), _starts(words, encoded))
 
@@ -211,7 +211,7 @@ def java_utf16(text: str) -> bytes:
 
 def well_formed(text: str) -> str:
     """Join surrogate pairs and write U+FFFD for each lone surrogate, like every UTF-8 writer of Lucene."""
-    # Nearly all texts are well-formed, and checking is much faster than converting.
+    # Nearly all texts are well-formed, and checking is much faster than converting, so check first.
     if text.isascii():
         return text
     try:

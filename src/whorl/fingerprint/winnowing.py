@@ -192,7 +192,8 @@ def window_minima(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDAr
         return np.empty(0, np.int64)
     window = hashes.size - is_window.size + 1
     smallest = np.where(is_window, _best_in_windows(np.minimum, hashes, window), np.uint64(0))
-    # A hash is the minimum of a window if and only if it equals the largest minimum of all windows that contain it.
+    # A hash is the minimum of a window if and only if it equals the largest minimum of all windows that contain it. So
+    # compute this largest minimum for each hash.
     padding = np.zeros(window - 1, np.uint64)
     around = _best_in_windows(np.maximum, np.concatenate((padding, smallest, padding)), window)
     return np.flatnonzero(around == hashes)
@@ -250,7 +251,7 @@ def _pieces(words: JoinedWords) -> Iterator[JoinedWords]:
 
 def _hashes_of_portion(texts: Sequence[JoinedWords]) -> Numbers:
     require_time()
-    # A word's hash includes the blank after it.
+    # A word's hash includes the blank after the word, so add a blank after the last word of each text.
     units = np.concatenate([part for words in texts for part in (words.encoded.view("<u2"), _BLANKS)])
     lengths = np.concatenate([np.diff(words.starts) // 2 for words in texts])
     return mix_bits(_polynomials(units.astype(np.uint64), np.cumsum(lengths) - lengths, lengths))

@@ -138,7 +138,7 @@ class HammingIndex:
         return codes.size * _SMALL_PART < len(self._tables)
 
     def insert_bulk(self, codes: CodesLike) -> None:
-        """Add codes; if one is invalid, add none."""
+        """Add codes; if a code is invalid, add no code."""
         codes = as_codes(codes)
         if self._is_small(codes):
             for code in codes.tolist():
@@ -147,7 +147,7 @@ class HammingIndex:
             self._rebuild(sort_distinct([self.codes(), codes]))
 
     def remove_bulk(self, codes: CodesLike) -> None:
-        """Remove codes; if one is invalid, remove none."""
+        """Remove codes; if a code is invalid, remove no code."""
         codes = as_codes(codes)
         if self._is_small(codes):
             for code in codes.tolist():

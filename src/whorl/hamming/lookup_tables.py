@@ -2,8 +2,10 @@
 
 The 64 bits are split into blocks. If two codes differ in at most `distance` bits, they differ in at most ``distance //
 blocks`` bits of some block (pigeonhole principle). This number is the `radius`. So a search examines only codes that
-differ from the query in at most `radius` bits of a block. A table holds all codes, sorted by one block. The codes of a
-bucket have the same leading bits of the block, the bucket number. The table has the first position of each bucket.
+differ from the query in at most `radius` bits of a block.
+
+A table holds all codes, sorted by one block. The codes of a bucket have the same leading bits of the block, the bucket
+number. The table has the first position of each bucket.
 
 Source: M. Norouzi, A. Punjani, D. J. Fleet, Fast Exact Search in Hamming Space with Multi-Index Hashing
 (arXiv:1307.2982). With a radius of 0, and one more block than differing bits, these are the tables of G. S. Manku, A.

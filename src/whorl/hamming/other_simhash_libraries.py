@@ -147,7 +147,7 @@ def _rolling(words: Sequence[Sequence[bytes]]) -> Hashes:
     return codes_from_votes(count_votes(rolled, sizes)[:, ::-1])
 
 
-_BLOCK = 12  # bytes
+_BLOCK_BYTES = 12
 _START = 0xDEADBEEF
 _MOST = 0xFFFFFFFF
 #: Mixing steps of lookup3.c: the indices of two numbers, and the rotation of the second number in bits.
@@ -167,11 +167,11 @@ def lookup3(strings: Sequence[bytes], primary: int = 0, secondary: int = 0) -> n
     """
     lengths = np.array([len(string) for string in strings], np.int64)
     # The last block gets only the final mixing, even if it is complete.
-    blocks = (lengths + _BLOCK - 1) // _BLOCK
+    blocks = (lengths + _BLOCK_BYTES - 1) // _BLOCK_BYTES
     hashes = np.empty(len(strings), np.uint64)
     for count in np.unique(blocks).tolist():
         indices = np.flatnonzero(blocks == count)
-        raw = b"".join([strings[index].ljust(count * _BLOCK, b"\0") for index in indices.tolist()])
+        raw = b"".join([strings[index].ljust(count * _BLOCK_BYTES, b"\0") for index in indices.tolist()])
         words = np.frombuffer(raw, "<u4").astype(np.uint32).reshape(indices.size, count, 3)
         state = np.empty((3, indices.size), np.uint32)
         state[:] = ((lengths[indices] + (_START + primary)) & _MOST).astype(np.uint32)

@@ -67,7 +67,7 @@ class Problem:
 
     @property
     def problem_count(self) -> int:
-        """Number of problems that this one stands for."""
+        """Number of equal problems that this object reports."""
         return (self.documents or 1) if self.is_repeatable else 1
 
 
@@ -76,7 +76,7 @@ OnProblem: TypeAlias = Callable[[Problem], None]
 
 
 class Problems(Collection[Problem]):
-    """The problems of one run; `len()` counts all, but iteration yields only the stored ones.
+    """The problems of one run; `len()` counts all problems, but iteration yields only the stored problems.
 
     All problems of whole files (`documents` is None) are stored, but only the first `_ROW_PROBLEMS_KEPT` others.
     """
@@ -141,7 +141,7 @@ def files_under(paths: Iterable[Path], on_problem: OnProblem, *, within: PurePat
     """
     root = None if within is None else os.path.realpath(within)
     for named in paths:
-        # Folders can be nested more deeply than Python's recursion limit.
+        # Folders can be nested more deeply than Python's recursion limit, so keep a list instead of calling a function.
         waiting, read = [named], set[tuple[int, int]]()
         while waiting:
             path = waiting.pop()
@@ -187,7 +187,7 @@ def without_metadata(names: Set[str]) -> Set[str]:
     notes = {"_SUCCESS", "_metadata", "_common_metadata"}
     if {"state.json", "dataset_info.json"} <= names:
         notes |= {"state.json", "dataset_info.json", *(name for name in names if name.startswith("cache-"))}
-    # While a.docx is open, its folder has the lock `~$a.docx`.
+    # While a.docx is open in Word, its folder has the lock `~$a.docx`, which is not a document.
     notes |= {name for name in names if name.startswith("~$")}
     return names - notes - {"dataset_dict.json"}
 
@@ -361,7 +361,7 @@ def markup_from_bytes(raw: bytes, file: PurePath, reader: ReaderPool | None = No
 
 
 def _bytes(opened: IO[bytes]) -> bytes:
-    # A pipe has no known size.
+    # A pipe has no known size, so only `_read` can check its size.
     if opened.seekable():
         size = opened.seek(0, os.SEEK_END)
         opened.seek(0)
@@ -477,7 +477,7 @@ def find_files(named: Iterable[str], on_problem: OnProblem, *, follow_links: boo
     """
     addresses: dict[str, str] = {}
     for word in named:
-        # fsspec knows schemes only in lower case.
+        # fsspec knows schemes only in lower case, so convert a scheme to lower case.
         local = _LOCAL.sub("", _SCHEME.sub(lambda scheme: scheme[0].lower(), word))
         if local == "-":
             yield FoundFile(StandardInput(), PurePosixPath("standard-input"))

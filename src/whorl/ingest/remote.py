@@ -188,6 +188,7 @@ def convert_errors(*addresses: str) -> Iterator[None]:
     except WhorlError:
         raise
     except Exception as error:
-        # Catch all errors: file systems raise those of their libraries, and Python's own if an address lacks a part.
+        # File systems raise the errors of their libraries, and Python's errors if an address is incomplete, so catch
+        # all errors.
         text = " ".join(str(error).split()) or type(error).__name__
         raise OSError(redact_message(text, *addresses)) from None

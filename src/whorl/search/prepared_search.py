@@ -264,7 +264,7 @@ class PreparedQuery:
         #: The plan of the query without its filters, before binding.
         self.resolved, warnings = reader.query(query)
         self._length = len(query)
-        #: Distinct documents and texts that the query's FINGERPRINTs name, without those of filters.
+        #: Distinct documents and texts that the query's FINGERPRINTs name, without the sources of filters.
         self.references = tuple(references(self.resolved))
         chosen = [reader.filter(query) for query in _as_list(filters)]
         self._filters = [plan for plan, _ in chosen]

@@ -136,7 +136,7 @@ def create_app(
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    # The router tries routes in this order, so the most frequent ones come first.
+    # The router tries routes in this order, so the most frequent routes come first.
     routers = [
         health_routes(store, metrics),
         search_routes(store),

@@ -178,7 +178,8 @@ def serve(store: Store, settings: Settings) -> None:
     # After a stop, uvicorn raises the received signal again. Turn SIGTERM into a KeyboardInterrupt, which is suppressed
     # below, so that the exit code of a stopped service is 0.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # The system sends SIGHUP when the terminal is closed; nohup makes programs ignore it.
+    # The system sends SIGHUP when the terminal is closed, so stop then, too. nohup makes programs ignore SIGHUP, so
+    # keep that.
     if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     with suppress(KeyboardInterrupt):
@@ -258,8 +259,8 @@ def _run_workers(store: Store, settings: Settings) -> None:
     try:
         server = _StateManager().get_server()
     except OSError as error:
-        # The server's address is a socket in the temporary folder. Systems permit only about 100 characters in its
-        # path.
+        # The server's address is a socket in the temporary folder. Systems permit only about 100 characters in the path
+        # of a socket, so a long name of the folder is the likeliest reason.
         raise ParameterError(f"no socket in {tempfile.gettempdir()}: {error}; set TMPDIR to another folder") from error
     threading.Thread(target=server.serve_forever, name="shared state", daemon=True).start()
     with _claim(*settings.listen), tempfile.TemporaryDirectory(prefix="whorl-", ignore_cleanup_errors=True) as folder:

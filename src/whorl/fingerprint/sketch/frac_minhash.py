@@ -1,9 +1,11 @@
 """Computes, compares and encodes sketches (FracMinHash): the smallest shingle hashes of a text.
 
 A sketch holds the hashes in the lowest fraction 2**-level of the hash space. The level depends only on the document's
-number of distinct shingles. The sketch of a document of up to k shingles holds all hashes, so small documents are
-compared exactly. Most larger documents keep the fraction 2**-floor of their hashes, which is enough to find a short
-text inside a long text. The largest documents keep about `cap` hashes.
+number of distinct shingles:
+
+    up to k shingles         All hashes (level 0), so small documents are compared exactly.
+    most larger documents    The fraction 2**-floor, which is enough to find a short text inside a long text.
+    largest documents        About `cap` hashes.
 
 Two sketches are compared at the larger of their levels: below the bound of this level, both have all hashes of their
 documents. The level does not depend on the hashes. So the hashes below the bound, or the m smallest hashes, are a
@@ -15,9 +17,10 @@ than the document's sketch: only hashes below the bound of the look-up level. Th
 level, but from a smaller k (`lookup_k`).
 
 A sketch keeps only the top bits of each hash, as a number. Two shingles of a document may have the same number. A
-comparison counts a number twice if it occurs twice in both sketches, so it never misses a shared shingle. A document
-with n shingles also shares, by chance, the fraction n / 2**bits of another document's hashes: 0.0008 % for 1,024
-shingles and 27 bits, 0.1 % for 131,072.
+comparison counts a number twice if the number occurs twice in both sketches, so it never misses a shared shingle.
+
+A document with n shingles also shares, by chance, the fraction n / 2**bits of another document's hashes. With 27 bits,
+this is 0.0008 % for 1,024 shingles, and 0.1 % for 131,072 shingles.
 
 Stores keep encoded sketches with the documents, so the encoding takes few bytes:
 
@@ -25,8 +28,10 @@ Stores keep encoded sketches with the documents, so the encoding takes few bytes
        1       1     1       1     |   4     4   |           |            |          4
 
 The hashes ascend, and are stored in an Elias-Fano code. Each hash has a low part, stored verbatim, and a high part of
-about log2(count) bits, stored in unary: bit (high part + index) of a bit string is set. A hash of 27 bits takes about
-29 - level - log2(count) bits: 2.5 bytes in a sketch of 400 hashes, 1.5 in one of 12,500 at level 3.
+about log2(count) bits, stored in unary: bit (high part + index) of a bit string is set.
+
+A hash of 27 bits takes about 29 - level - log2(count) bits. This is 2.5 bytes in a sketch of 400 hashes at level 0, and
+1.5 bytes in a sketch of 12,500 hashes at level 3.
 
 The low parts are stored in planes, so that a few array operations decode them. A plane has 8, 4, 2 or 1 bytes of each
 hash: for example, low parts of 26 bits have a plane of 2 bytes, a plane of 1 byte, and a last plane of the remaining 2
@@ -213,7 +218,7 @@ class Sketch:
 def sketch_of_distinct(hashes: npt.NDArray[np.uint64], scheme: SketchScheme) -> Sketch:
     """Return the sketch of a document from its ascending distinct 64-bit hashes."""
     level = scheme.level(hashes.size)
-    # Level 0 keeps all hashes. Its bound of 2**64 does not fit into a uint64.
+    # Level 0 keeps all hashes. Its bound of 2**64 does not fit into a uint64, so do not search for the bound.
     count = hashes.size if level == 0 else np.searchsorted(hashes, np.uint64(1 << (64 - level)))
     prefixes = hashes[:count] >> np.uint64(64 - scheme.bits)
     prefixes.flags.writeable = False
@@ -257,7 +262,7 @@ def encode_tokens(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]
     shifts[:-1] -= padding
     shifted = numbers[:, np.newaxis] >> shifts
     shifted[:, -1] <<= padding
-    # Splitting at blanks is faster than cutting the text in a Python loop.
+    # Add a blank to each number, because splitting the text at blanks is faster than cutting it in a Python loop.
     letters = np.full((numbers.size, length + 1), ord(" "), dtype=np.uint8)
     letters[:, :-1] = _LETTERS[(shifted & np.uint64(63)).astype(np.intp)]
     return tuple(letters.tobytes().decode("ascii").split())
@@ -363,7 +368,7 @@ def _count_shared_with_each(
 
 def _count_shared(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]) -> int:
     """Count the shared hashes of two ascending arrays; a hash that occurs twice in both counts twice."""
-    # A stable sort merges two ascending runs in linear time.
+    # Both arrays are ascending, so a stable sort merges them in linear time.
     together = np.concatenate((a, b))
     together.sort(kind="stable")
     shared = int(np.count_nonzero(together[1:] == together[:-1]))
@@ -452,7 +457,7 @@ def _decode_in_loops(raws: Sequence[bytes], scheme: SketchScheme, loops: Loops) 
     levels = scheme.levels(sizes)
     is_sound = checks == [crc32(memoryview(raw)[: -_CHECK.size]) for raw in raws]
     is_sound &= (heads["version"] == scheme.version) & (heads["bits"] == scheme.bits) & (heads["level"] == levels)
-    # A sketch has at most as many hashes as bits, because each hash takes at least one bit.
+    # Each hash takes at least one bit, so a sketch with more hashes than bits is invalid.
     is_sound &= (low_bits <= np.maximum(0, scheme.bits - levels)) & (counts <= 8 * lengths)
     if not is_sound.all():
         return None
@@ -485,7 +490,7 @@ def _hashes(raw: bytes, low_bits: int, count: int) -> npt.NDArray[np.uint64] | N
     if high_length < 0:
         return None
     ends = np.frombuffer(raw, np.uint8, high_length, _HEAD.size + low_length)
-    # numpy finds non-zero elements much faster in arrays of booleans.
+    # numpy finds non-zero elements much faster in arrays of booleans, so view the bits as booleans.
     ones = np.unpackbits(ends, bitorder="little").view(np.bool_).nonzero()[0]
     if ones.size != count:
         return None

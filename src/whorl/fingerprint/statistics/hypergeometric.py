@@ -1,8 +1,10 @@
 """Computes tail probabilities of hypergeometric distributions, and their inverses, to about 12 digits.
 
 A population has `population` items, and `good` of them are good. `drawn` items are drawn without replacement; X is the
-number of good items drawn. A tail is summed from its first term outwards, and each term is computed from the previous
-term. So even the smallest tail has accurate leading digits. A tail that contains the mean is 1 minus the other tail.
+number of good items drawn.
+
+A tail is summed from its first term outwards, and each term is computed from the previous term. So even the smallest
+tail has accurate leading digits. A tail that contains the mean is 1 minus the other tail.
 
 Source of the first term: C. Loader, Fast and accurate computation of binomial probabilities (2000), the method of R's
 dbinom and dhyper. The relative error is about 1e-12, for populations up to 2**40. The loops of
@@ -76,12 +78,13 @@ class Tails:
         sizes, marked, taken = (part.ravel() for part in _counts(population, good, drawn))
         self._lowest = np.maximum(0, taken + marked - sizes)
         n, k, m = (part.astype(np.float64) for part in (sizes, marked, taken))
-        middle = np.floor((k + 1) * (m + 1) / (n + 2))  # the likeliest value
-        terms = np.arange(_terms(np.maximum(np.minimum(k, m) - middle, middle), _spread(n, k, m)), dtype=np.float64)
-        tails = _around(n, k, m, middle, terms)
+        likeliest = np.floor((k + 1) * (m + 1) / (n + 2))
+        left = np.maximum(np.minimum(k, m) - likeliest, likeliest)
+        terms = np.arange(_terms(left, _spread(n, k, m)), dtype=np.float64)
+        tails = _around(n, k, m, likeliest, terms)
         self._tails = tails / tails[:, -1:]
         # The first column is for the largest x.
-        self._largest = (middle + terms.size).astype(np.int64)
+        self._largest = (likeliest + terms.size).astype(np.int64)
 
     def largest_least(self, recall: Fraction) -> Counts:
         """Return the largest c with P(X >= c) >= recall for each distribution, or 0."""
@@ -127,7 +130,7 @@ def reaches(
 
 
 def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.ArrayLike, recall: Fraction) -> Counts:
-    """Return the smallest number of good items with P(X >= least) >= recall, or population + 1 if there is none.
+    """Return the smallest number of good items with P(X >= least) >= recall, or population + 1 if no number is enough.
 
     The distribution stays the same if `good` and `drawn` are exchanged. So if the argument `drawn` is a number of good
     items, the result is the smallest number of items to draw.

@@ -139,7 +139,7 @@ class Estimates:
 def estimate_overlaps(overlaps: Overlaps) -> Estimates:
     size, sizes = overlaps.source_size, overlaps.sizes
     middle = low = high = overlaps.shared
-    # At level 0 the counts are exact.
+    # At level 0, the counts are exact and need no estimate.
     if overlaps.levels.any():
         counts = overlaps.levels, overlaps.source_counts, overlaps.counts, overlaps.shared
         middle, low, high = shared_shingles(np.full_like(sizes, size), sizes, *counts)

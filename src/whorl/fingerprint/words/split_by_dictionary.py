@@ -267,8 +267,8 @@ class Trie:
     def units(self, text: str) -> Sequence[int]:
         """Convert a text to the units of the dictionary, like ICU4J's BytesDictionaryMatcher.transform.
 
-        ICU4J handles joiners separately, but spans contain none. Characters of other scripts get units that no word
-        contains.
+        ICU4J handles joiners separately, but spans contain no joiners. Characters of other scripts get units that are
+        in no word.
         """
         return [ord(character) - self.offset for character in text]
 
@@ -365,10 +365,10 @@ def _choices(
 
 
 def _number(data: Sequence[int], place: int, lead: int, two: int, three: int) -> tuple[int, int]:
-    """Decode a number of one to three 16-bit units whose first unit is `lead`; return it and the position after it.
+    """Decode a number of one to three 16-bit units; return the number and the position after its last unit.
 
-    `place` is the position after the first unit. `two` and `three` are the smallest first units of numbers of two and
-    of three units.
+    `lead` is the first unit, and `place` the position after it. `two` and `three` are the smallest first units of
+    numbers of two and of three units.
     """
     if lead < two:
         return lead, place
@@ -400,7 +400,7 @@ def _bytes_value(data: Sequence[int], place: int) -> tuple[int, int]:
 def _read_number(
     data: Sequence[int], place: int, lead: int, zero: int, limits: tuple[int, int, int]
 ) -> tuple[int, int]:
-    """Decode a number of one to five bytes; return it and the position after it.
+    """Decode a number of one to five bytes; return the number and the position after its last byte.
 
     Args:
         place: Position after the first byte.

@@ -216,7 +216,7 @@ class Segmenter:
             chunks.locate_words(buffer[start:end], offset + start, located)
 
     def _runs(self, buffer: str) -> Iterator[tuple[int, int, _Chunks]]:
-        # ASCII text is one run, of script Latin or Common.
+        # ASCII text has only the scripts Latin and Common, which the same object splits, so do not cut it.
         runs = [(0, len(buffer), 0)] if buffer.isascii() else self.tables.script_runs(buffer)
         return ((start, end, self.cjk if script == JAPANESE else self.default) for start, end, script in runs)
 
@@ -251,7 +251,7 @@ class _Chunks(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
     def __init__(self, tables: WordBreakTables, machine: StateMachine, dictionaries: Dictionaries, fold: _Fold) -> None:
         super().__init__()
         self.machine, self.dictionaries, self.fold = machine, dictionaries, fold
-        # Python reads elements of bytes objects faster than elements of arrays.
+        # Python reads elements of bytes objects faster than elements of arrays, so convert the array.
         self.emoji = tables.emoji.tobytes()
         self.masks = machine.separators(tables.emoji)
 

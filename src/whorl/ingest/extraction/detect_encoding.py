@@ -11,7 +11,7 @@ from itertools import islice
 
 from whorl.errors import DocumentError
 
-#: Byte order marks; those of UTF-32 begin with those of UTF-16, so they come first.
+#: Byte order marks. The marks of UTF-32 begin with the marks of UTF-16, so the marks of UTF-32 come first.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -105,7 +105,8 @@ def _valid_declaration(raw: bytes, declared: str | None) -> str | None:
         name = codecs.lookup(declared.lower().removeprefix("x-")).name
         "".encode(name)
         name = _SUPERSETS.get(name, name)
-        # ISO 8859 has rare control characters where Windows encodings have quotation marks and dashes.
+        # ISO 8859 has rare control characters where Windows encodings have quotation marks and dashes. So a text with
+        # these characters is probably in a Windows encoding.
         is_windows = name.startswith("iso8859") and _CONTROLS.search(raw)
         return name if not is_windows and _is_mostly_valid(raw, name) else None
     except (LookupError, ValueError):
@@ -155,9 +156,10 @@ def probable_encoding(raw: bytes) -> str | None:
         if (encoding := guess["encoding"]) is None:
             return None
         text = sample.decode(encoding, errors="replace")
-        # Reject a guess that mixes letters of two scripts in many words, such as Latin and Cyrillic ones.
+        # Reject a guess that mixes letters of two scripts in many words, such as Latin and Cyrillic.
         if _MOST_MIXED * len(_OTHER_LETTERS.findall(text)) >= len(_MIXED_LETTERS.findall(text)):
-            # Bytes that are control characters in ISO 8859-15 are quotation marks and dashes in Windows-1252.
+            # Bytes that are control characters in ISO 8859-15 are quotation marks and dashes in Windows-1252. So a text
+            # with these bytes is probably in Windows-1252.
             return "cp1252" if encoding == "iso8859-15" and _CONTROLS.search(raw) else encoding
     return None
 

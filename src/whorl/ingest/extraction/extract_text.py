@@ -218,7 +218,7 @@ class _TextOfXml:
 
     def data(self, text: str) -> None:
         if not self._hidden:
-            # Line ends and indentation of the markup are blanks.
+            # Line ends and indentation belong to the markup, so replace them by blanks.
             self._pieces[-1].append(re.sub(r"\s", " ", text))
 
     def close(self) -> str:
@@ -340,8 +340,8 @@ def _shown_texts(part: MIMEPart) -> Iterator[str]:
         # The headers name no boundary, or the body does not contain it, so the body is one text.
         yield _content(part)
     elif kind == "multipart/alternative":
-        # The plain text can be empty, or a note that the message is in HTML, so take the longest alternative; `max`
-        # takes the first of equal ones, the plain text.
+        # The plain text can be empty, or a note that the message is in HTML, so take the longest alternative. `max`
+        # takes the first of equally long alternatives, the plain text.
         alternatives = sorted(part.iter_parts(), key=lambda own: own.get_content_type() != "text/plain")
         yield max(map("\n\n".join, map(_shown_texts, alternatives)), key=_count_letters, default="")
     elif kind == "multipart/related":
@@ -538,7 +538,7 @@ class _QuotationMarks:
     """Marks of Markdown for the paragraphs of a DOCX in the styles of block quotes, and for its notes."""
 
     def __init__(self, styles: Iterable[Any]) -> None:
-        #: Ids of styles; Word translates the ids, but not the names.
+        #: Ids of the styles for block quotes, found by name: Word translates the ids, but not the names.
         self._styles = {
             _attribute(style, "styleId")
             for root in styles
@@ -610,7 +610,7 @@ def _walk(root: Any, text: TextBuffer, marks: _QuotationMarks | None = None) -> 
 
 
 def _gap_of_unseen(run: Any) -> str | None:
-    """Return the visible gap of a run of Word: none if it is hidden, a blank if it is white; None for a visible run."""
+    """Return the gap that an invisible run of Word leaves: "" if hidden, a blank if white; None for a visible run."""
     properties = run.find("{*}rPr")
     if properties is None:
         return None

@@ -232,7 +232,7 @@ class ArrowFormat(_ColumnarFormat):
             return None
         begin = opened.tell()
         try:
-            # After its first bytes, a file has the same messages as a stream.
+            # After its first bytes, a file has the same messages as a stream, so read it as a stream.
             opened.seek(begin if self._is_stream else begin + _FILE_HEAD_BYTES)
             messages = pa.ipc.MessageReader.open_stream(opened)
             while (message := messages.read_next_message()).type != "record batch":
@@ -460,7 +460,8 @@ def _convert_errors(name: str) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        # A damaged file may declare a length that it does not have, and pyarrow allocates memory for it.
+        # A damaged file may declare a wrong length, and pyarrow allocates memory for this length. So an error of memory
+        # is an error of the file.
         raise UnreadRowsError(
             f"this {name} cannot be read, or not completely: it asks for more memory than a file may take (setting "
             "file_memory_bytes)"
@@ -468,7 +469,7 @@ def _convert_errors(name: str) -> Iterator[None]:
     except DocumentError:
         raise
     except Exception as error:
-        # pyarrow raises errors of its own, but also Python's.
+        # pyarrow raises errors of its own, but also Python's, so catch all errors.
         raise UnreadRowsError(f"this {name} cannot be read, or not completely: {_first_line(error)}") from error
 
 

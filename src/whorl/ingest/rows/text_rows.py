@@ -92,7 +92,7 @@ class JsonArrayFormat(RowFormat):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         text, elements = _array(opened)
         remaining = [
-            # Lone surrogates occur only in strings, where JSON can escape them.
+            # UTF-8 cannot encode lone surrogates, so escape them: only strings contain them, where JSON allows escapes.
             _updated(text[span].encode("utf-8", "backslashreplace"), row.values, more)
             for (row, span), more in zip(elements, decide([row for row, _ in elements]), strict=True)
             if more is not None and not isinstance(row.values, DocumentError)
@@ -268,7 +268,7 @@ def _row(number: int, line: bytes | DocumentError) -> Row:
 def _json(line: bytes) -> object:
     try:
         value = orjson.loads(line)
-        # orjson converts integers of more than 64 bits to floats.
+        # orjson converts integers of more than 64 bits to floats, so parse a line with large numbers again.
         if not _has_large_number(value):
             return value
     except (orjson.JSONDecodeError, RecursionError):
@@ -376,7 +376,7 @@ class TableFormat(RowFormat):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         with _cells(opened) as cells:
             text = io.TextIOWrapper(out, cells.encoding, newline="")
-            # With lines that end in \r\n, the writer quotes every cell that contains \r or \n.
+            # Let the lines end in \r\n, so that the writer quotes every cell that contains \r or \n.
             lines = io.StringIO(newline="")
             writer = csv.writer(lines, delimiter=cells.separator, lineterminator="\r\n")
 

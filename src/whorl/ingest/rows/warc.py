@@ -86,9 +86,9 @@ class WarcFormat(RowFormat):
         """Yield each record with its number, from 1, and its raw content."""
         unpacked: Any = opened
         if self._is_packed:
-            # warcio's own stream does not notice a truncated file.
+            # warcio's own stream does not notice a truncated file, so unpack the file with gzip.
             unpacked = UnpackedStream(GzipFile(fileobj=opened), ExpansionLimit(opened.tell))
-        # A buffered `read` loses the bytes before the end of a truncated file; `read1` returns them.
+        # A buffered `read` loses the bytes before the end of a truncated file, so use `read1`, which returns them.
         stream = SimpleNamespace(read=getattr(unpacked, "read1", unpacked.read), tell=unpacked.tell)
         with _convert_errors():
             archive = ArchiveIterator(stream, no_record_parse=True)
@@ -189,7 +189,7 @@ def _charset(media_type: str) -> str | None:
 
 
 def _join_chunks(body: bytes) -> bytes:
-    """Join the chunks of a response; if the body has none, although the header claims them, return it unchanged."""
+    """Join the chunks of a response; if the body has no chunks, although the header claims so, return it unchanged."""
     try:
         return _all_of(ChunkedDataReader(io.BytesIO(body), raise_exceptions=True))
     except ChunkedDataException:
@@ -225,7 +225,8 @@ def _unpack(body: bytes, window: int) -> bytes:
             start += len(piece) - len(unpacker.unused_data)
         if not unpacker.eof:
             if window == _RAW_DEFLATE:
-                # Raw deflate has no header, so another format can look like the beginning of a stream.
+                # Raw deflate has no header, so another format can look like the beginning of a stream. Without an end,
+                # the body is probably not raw deflate.
                 raise zlib.error
             raise DocumentError("this response is cut: its compressed page has no end")
         is_next = body.startswith(_GZIP, start)

@@ -2,8 +2,10 @@
 
 A name is looked up unchanged, under its default alias, and without its namespace: `cm:title`, `cm_title` and
 `{http://www.alfresco.org/model/content/1.0}title` also find the field `title`. A name without a namespace is also
-looked up in Alfresco's content namespace: `title` may find `cm:title`. If documents spell the name of a property in
-several ways, a query searches all these fields. An alias in `whorl.toml` replaces all other meanings of a name.
+looked up in Alfresco's content namespace: `title` may find `cm:title`.
+
+If documents spell the name of a property in several ways, a query searches all these fields. An alias in `whorl.toml`
+replaces all other meanings of a name.
 
 A date is an interval in milliseconds since 1970, UTC: `2021-05` is a month and `2021-05-03` a day. Date math gives one
 moment, the same as Solr's DateMathParser.
@@ -136,7 +138,7 @@ class Fields:
         for alias in (name, self.collection_names.get(name, name)):
             fitting = [pattern for pattern in self.patterns if fnmatch.fnmatchcase(alias, pattern)]
             if fitting:
-                # If several patterns fit, Solr uses the longest.
+                # If several patterns fit, choose the longest, as Solr does.
                 return {self.patterns[max(fitting, key=len)]: alias}
         return None
 
@@ -363,7 +365,8 @@ def _read_bound(kind: Kind, end: Bound, now: datetime, *, is_low: bool) -> tuple
     """Return the value of a range's bound (None if it excludes no value), and whether the range includes it."""
     match kind:
         case Kind.DATE:
-            # A bound such as 2021-05 is an interval, which the range includes or excludes as a whole.
+            # A bound such as 2021-05 is an interval. The range includes or excludes the interval as a whole, so its
+            # first or its last moment is the bound.
             moments = read_date(end.text, now)
             return (moments.first if is_low == end.is_inclusive else moments.last), end.is_inclusive
         case Kind.INTEGER:
@@ -394,7 +397,7 @@ def _read_integer_bound(end: Bound, *, is_low: bool) -> tuple[int | None, bool]:
     rounded = int(number.to_integral_value(ROUND_CEILING if is_low else ROUND_FLOOR))
     if not SMALLEST_INTEGER <= rounded <= LARGEST_INTEGER:
         is_above = rounded > LARGEST_INTEGER
-        # A bound outside the range of indexed integers excludes none or all of these integers.
+        # A bound outside the range of indexed integers excludes no indexed integer, or all of them.
         return (LARGEST_INTEGER if is_above else SMALLEST_INTEGER, False) if is_above == is_low else (None, True)
     return rounded, end.is_inclusive or rounded != number
 

@@ -1,9 +1,11 @@
 """Turns the text of a query into a plan for the engines (`make_plan`, `resolve`, `bind`), and describes it in words.
 
-`make_plan` turns the syntax tree of a query into a plan; `QueryDefaults` has the defaults for reading the text, such as
-the operator between words. `resolve` looks up the fields of clauses; if a field has values of several types, it makes a
-test for each type that supports the clause. `bind` adds the tokens of the documents that FINGERPRINT names. `describe`
-describes a plan for `explain`.
+`QueryDefaults` has the defaults for reading the text of a query, such as the operator between words.
+
+    make_plan    turns the syntax tree of a query into a plan
+    resolve      looks up the fields of clauses, and makes a test for each type of a field that supports the clause
+    bind         adds the tokens of the documents that FINGERPRINT names
+    describe     describes a plan for `explain`
 """
 
 from __future__ import annotations
@@ -108,7 +110,7 @@ _cached_parse = lru_cache(_MOST_CACHED)(_parse)
 
 @dataclass(frozen=True, slots=True)
 class QueryDefaults:
-    """Defaults for reading queries; without arguments, those of the command line.
+    """Defaults for reading queries; without arguments, the defaults of the command line.
 
     Args:
         templates: Queries, keyed by name, with `%field` as the placeholder for the searched words.
@@ -179,7 +181,7 @@ class QueryDefaults:
         return _set_field(node, self.full_name(name))
 
     def full_name(self, name: str) -> str:
-        """Return a field's name, with the default namespace if it has none."""
+        """Return a field's name, with the default namespace if it has no namespace."""
         is_bare = self.namespace != NAMESPACE and _PROPERTY.fullmatch(name)
         return f"{self.namespace}:{name}" if is_bare else name
 
@@ -504,7 +506,7 @@ class _Resolver:
             raise self._mismatch_error(clause, by_kind, "a range needs whole values")
         typed: FieldsByKind = {kind: field for kind, field in by_kind.items() if kind not in (Kind.TEXT, Kind.KEYWORD)}
 
-        # The index cuts long values, but never ids.
+        # The index cuts long values, but never ids, so only a range of ids may have long bounds.
         is_whole = by_kind == self._fields.find("id")
 
         def read(kind: Kind, field: str) -> Test:

@@ -4,9 +4,10 @@ If the store keeps passage hashes, `find_passage_candidates` finds every documen
 more. `find_candidates` then searches for the other words of the text, window by window.
 
 Passage hashes: the index holds only the hashes of a document that winnowing keeps. The search looks up the hash of
-every run of `hashed_words` words of the text. The found hashes of a document cover words that it shares with the text.
-This gives a lower bound of the shared words. Each shared run of `run_words` words contains at least one found hash.
-This gives an upper bound.
+every run of `hashed_words` words of the text.
+
+    lower bound of the shared words    A document shares the words that its found hashes cover.
+    upper bound of the shared words    Each shared run of `run_words` words contains at least one found hash.
 
 All documents with a rare hash become candidates. A hash in more than `CROWDED_ABOVE` documents is called crowded, and
 usually belongs to common text. So only the documents that share the most hashes with that part of the text become
@@ -228,7 +229,8 @@ def find_passage_candidates(
     is_crowded = np.isin(in_order, np.array(crowded, np.uint64))
     crowded_ranges = ranges_of(mask_ranges(possible_words[is_crowded], len(of_text.words)))
     if min_words < scheme.run_words:
-        # A passage of fewer than `run_words` words extends less than a window beyond its first and its last hash.
+        # A passage of fewer than `run_words` words extends less than a window beyond its first and its last hash. So
+        # add `window` - 1 words on both sides of each hash.
         places, edge = np.arange(in_order.size), scheme.window - 1
         low = np.maximum(places - edge, 0)
         high = np.minimum(places + scheme.hashed_words + edge, len(of_text.words))

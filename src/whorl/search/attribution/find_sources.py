@@ -1,10 +1,13 @@
 """Finds the sources of a text: looks up candidates, compares them, and chooses a few that cover the text.
 
 Passage hashes give the words that each candidate certainly shares (known) and may share (possible). A greedy cover of
-the known words chooses documents to read. A word is uncovered if no document that was read shares it. More candidates
-are read as long as they may share an uncovered word. Then the uncovered words are looked up by sketches, window by
-window, unless the index of words shows that no document has a passage there. Only likely sources are compared word by
-word.
+the known words chooses documents to read.
+
+A word is uncovered if no document that was read shares it. More candidates are read as long as they may share an
+uncovered word. Then the uncovered words are looked up by sketches, window by window, unless the index of words shows
+that no document has a passage there.
+
+Only likely sources are compared word by word.
 """
 
 from __future__ import annotations
@@ -534,7 +537,7 @@ def _make_hashed_passages(of_text: TextWords, cover: Numbers) -> tuple[HashedPas
 
 
 def rejoin_words(engine: Engine, of_text: TextWords) -> TextWords:
-    """Join the halves of each broken word if a document has the joined word, or none has the halves.
+    """Join the halves of each broken word if a document has the joined word, or no document has the halves.
 
     A hyphen of the word itself stays, as in `well-known`, because documents have `well-known` and not `wellknown`.
     If no document has either, documents may break the word elsewhere.

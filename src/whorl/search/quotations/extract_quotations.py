@@ -630,7 +630,7 @@ class _QuoteParser(HTMLParser):
                 self._add_quote(start, cite)
 
     def _add_quote(self, start: int, cite: str) -> None:
-        """Add a quotation that ends here; drop those inside it, whose texts could take quadratic memory."""
+        """Add a quotation that ends here; drop the quotations inside it, because they could take quadratic memory."""
         while self.quotes and self.quotes[-1][0] >= start:
             self.quotes.pop()
         self.quotes.append((start, self._length, cite, (0, 0)))

@@ -127,7 +127,7 @@ def verification_of(
     Args:
         text: Plain text, Markdown or HTML.
         own_id: Id of the text, if it is a document of the store; this document is ignored, too.
-        markup: The text with its markup, if `text` has none.
+        markup: The text with its markup, if `text` has no markup.
 
     Raises:
         ParameterError: A number is out of its range, or the quotations are too many or too long.

@@ -2,8 +2,10 @@
 
 A plan states which tokens of the source's sketch to look up, and how many of them a candidate must have. The search
 compares the sketches of the candidates with the source, and reads their texts if sketches cannot decide (a short text
-in a very long one). A collection without sketches is searched by MinHash tokens; the estimates then have wider
-intervals. `docs/accuracy.md` explains why the search reaches the requested recall.
+in a very long text). `docs/accuracy.md` explains why the search reaches the requested recall.
+
+A collection without sketches is searched by MinHash tokens. The estimates then have wider intervals.
+
 A search that ignores common text reads the texts of its candidates, the largest estimated overlap first, up to a limit.
 So the shares of all its hits are exact.
 """
@@ -368,7 +370,7 @@ SimilarSearch: TypeAlias = SketchSearch | MinHashSearch | ResidualSearch
 
 
 def make_search(sources: QuerySources, reference: str, criteria: SimilarCriteria) -> SketchSearch | MinHashSearch:
-    """Return the search for documents similar to a source: by sketches, or by MinHash tokens if the store has none.
+    """Return the search for documents similar to a source: by sketches if the store has them, else by MinHash tokens.
 
     Raises:
         UnknownDocumentError: The reference names no document or text.

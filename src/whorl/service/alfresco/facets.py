@@ -84,7 +84,7 @@ class FacetRequestBuilder:
         self.warnings: list[str] = []
 
     def count(self, chosen: Filter) -> FacetRequest[int]:
-        """Count the hits that match a filter (none for an unknown field); raise QueryError if it is invalid."""
+        """Count the hits that match a filter (0 for an unknown field); raise QueryError if it is invalid."""
         try:
             bound = bound_filter(self._prepared, chosen)
         except UnknownFieldError as error:

@@ -1,11 +1,12 @@
 """Limits how many requests run at once, and the time, body size and speed of each; checks their media types.
 
-Each request to the store occupies a thread, which cannot be stopped. So each takes one of a limited number of slots. If
-a request times out or its client disconnects, the thread keeps its slot until it next calls `require_time()`, which
-raises an error.
-A request takes a slot only after its whole body was read. Uploads may have any length: the route reads their bodies,
-and only their speed is checked. Parsing a large body would block all other requests, so the keys and values of a JSON
-body are counted and limited while the body arrives.
+Each request to the store occupies a thread, which cannot be stopped. So each request takes one of a limited number of
+slots. If a request times out or its client disconnects, the thread keeps its slot until the thread next calls
+`require_time()`, which raises an error.
+
+A request takes a slot only after its whole body was read. Parsing a large body would block all other requests, so the
+keys and values of a JSON body are counted and limited while the body arrives. Uploads may have any length: the route
+reads their bodies, and only their speed is checked.
 """
 
 from __future__ import annotations
@@ -134,7 +135,8 @@ class AdmissionControl:
 
     def __init__(self, app: ASGIApp, semaphore: RequestSemaphore, seconds: float, turn: Turn = nullcontext) -> None:
         self._app, self._semaphore, self._seconds, self._turn = app, semaphore, seconds, turn
-        # The event loop keeps only weak references to tasks, which may still run after the client has an answer.
+        # Tasks may still run after the client has an answer. The event loop keeps only weak references to tasks, so
+        # keep a reference to each.
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -60,7 +60,7 @@ class TerminalFormatter(logging.Formatter):
         if event == "request":
             event = f"{members.pop('method')} {members.pop('route')} {members.pop('status')}"
             event += f" {1000 * members.pop('seconds'):.0f} ms"
-            # The id connects the logs of several services; a terminal shows only one.
+            # The id connects the logs of several services. A terminal shows only one service, so leave out the id.
             members.pop("id", None)
         shown = [event, *(f"{name}={value}" for name, value in members.items())]
         if record.levelno >= logging.WARNING:
@@ -115,7 +115,7 @@ def configuration(*, is_terminal: bool = False) -> dict[str, Any]:
             "whorl.engine": {"level": "INFO"},
             # On a terminal, `run` prints the address, so log only the shutdown.
             "uvicorn.error": {"level": "WARNING" if is_terminal else "INFO"},
-            # pysolr logs requests and Solr's messages, which may contain texts.
+            # pysolr logs requests and Solr's messages. They may contain texts, so do not log them.
             "pysolr": {"level": "CRITICAL"},
         },
     }
