@@ -23,7 +23,7 @@ from whorl.errors import ParameterError, QueryError, WhorlError
 _CALLBACK_SECONDS = 0.01
 #: Each command with the first sentence of its help text.
 _COMMANDS: Mapping[str, str] = {
-    "compare": "Count exactly what two texts share, and show the passages.",
+    "compare": "Count exactly what two texts share, and show the passages, or the differences.",
     "delete": "Delete documents from a store, by their ids, paths or names, or by a query.",
     "demo": "Index real text found on this machine, and show the sources of a letter and similar documents.",
     "duplicates": "Find all near-duplicates in a store, or among the documents in PATHs, without a store.",
