@@ -40,7 +40,7 @@ _COLOURS = 8
 
 
 class SourcePassage(NamedTuple):
-    """A passage of the text (A) and of its source (B); its place in B is null if the store keeps no texts."""
+    """A passage of the text (A) and of its source (B); the range in B is null if the store keeps no texts."""
 
     words: int
     a: LinedRange

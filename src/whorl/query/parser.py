@@ -151,7 +151,7 @@ def parse(
     Raises:
         QuerySyntaxError: The text is not in the language.
         UnsupportedQueryError: The query uses an unsupported construct, or exceeds the limits.
-        ParameterError: Templates refer to each other in a circle, or two have the same name.
+        ParameterError: Templates refer to each other in a circle, or two templates have the same name.
 
     >>> parse("big type:pdf~0.8").children[0]
     Term(text='big', field=None, form=<Form.DEFAULT: ''>)

@@ -233,7 +233,7 @@ class QueryReader:
         with suppress(UnknownFieldError):
             return resolve(plan, fields, *options)
         try:
-            # Another process may have just indexed the first document with this field.
+            # Another process may have just indexed the first document with this field, so read the fields again.
             return resolve(plan, self._engine.fields(latest=True), *options)
         except UnknownFieldError as error:
             # Documents that the engine cannot search yet may have the field, so the hint mentions them.

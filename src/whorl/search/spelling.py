@@ -34,8 +34,8 @@ _QUERY_PIECE = re.compile(
 def correct_spelling(engine: Engine, text: str) -> str | None:
     """Replace unknown words of a text by known words; return None if no word is replaced.
 
-    A word is known if the name or text of a document contains it. It is replaced by the nearest known word within two
-    edits (one edit for short words); ties go to the most frequent one. Operators, names of fields,
+    A word is known if the name or text of a document contains it. An unknown word is replaced by the nearest known word
+    within two edits (one edit for short words); ties go to the most frequent word. Operators, names of fields,
     FINGERPRINTs, and values of fields such as TYPE are not replaced.
     """
     profile = engine.scheme.profile

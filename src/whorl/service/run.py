@@ -216,7 +216,7 @@ def _server_options(settings: Settings, *, is_terminal: bool) -> dict[str, Any]:
 
 @contextmanager
 def _claim(host: str, port: int) -> Iterator[None]:
-    """Reserve an address, so that no other service with workers uses it; raise ParameterError if one already does.
+    """Reserve an address, so that no other service with workers uses it; raise ParameterError if the address is in use.
 
     The workers' sockets do not suffice: while no worker listens, another service could bind to the address.
     """
@@ -235,7 +235,7 @@ def _claim(host: str, port: int) -> Iterator[None]:
 
 
 def _require_free(host: str, port: int) -> None:
-    """End the process with a message if the address is not free; uvicorn's message for workers does not name it."""
+    """End the process with a message if the address is not free; uvicorn's message for workers lacks the address."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

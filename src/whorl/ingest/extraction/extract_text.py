@@ -260,7 +260,7 @@ def open_document_text(raw: bytes, most_unpacked: int) -> str:
 
 
 def notebook_text(content: str) -> str:
-    """Return the cells of a Jupyter notebook, then their printed results; of another file the whole content."""
+    """Return the cells of a Jupyter notebook, then their printed results; return any other content unchanged."""
     # Only notebooks need this import.
     import json
 
@@ -573,7 +573,7 @@ def _attribute(element: Any, name: str) -> str:
 def _walk(root: Any, text: TextBuffer, marks: _QuotationMarks | None = None) -> None:
     """Append the text of a WordprocessingML or DrawingML tree; a text box follows its paragraph.
 
-    Hidden and white text of Word is at the end: it can neither separate the words that a reader sees, nor get lost.
+    Append hidden and white text of Word at the end, where it separates no words that a reader sees.
     """
     from lxml.etree import iterwalk
 

@@ -98,7 +98,7 @@ class ConfinedFormat(RowFormat):
             if is_idle:
                 _workers(os.getpid()).append(worker)
             else:
-                # The worker has failed, or has not finished this request.
+                # The worker has failed, or has not finished this request, so it cannot serve another request.
                 worker.end()
 
 

@@ -124,8 +124,8 @@ def is_row(line: bytes, columns: RowColumns) -> bool:
 def begins_with_lines(opened: IO[bytes], columns: RowColumns, *, is_text_needed: bool) -> bool:
     """Check whether the beginning of a file looks like JSON lines; rewind the file.
 
-    It does if the first line is a row with a text, or the first two lines are JSON objects. With `is_text_needed`, one
-    of the two objects must be a row with a text.
+    JSON lines begin with a row that has a text, or with two JSON objects. With `is_text_needed`, one of the two objects
+    must be a row with a text.
     """
     opened.seek(0)
     lines: list[bytes] = []
@@ -161,7 +161,7 @@ def require_no_nested_rows(opened: IO[bytes], columns: RowColumns) -> None:
 
 
 def is_table(opened: IO[bytes], columns: RowColumns) -> bool:
-    """Check whether the first line of a file names the columns of a table: all required ones, or else at least two."""
+    """Check whether the first line of a file names the required columns, and at least two if no text is required."""
     try:
         with _cells(opened) as cells:
             columns.require(dict.fromkeys(cells.names))
@@ -325,7 +325,7 @@ def _updated(source: bytes, values: Mapping[str, object], added: Mapping[str, ob
 
 
 def _replace_members(text: str, changed: Mapping[str, object]) -> bytes:
-    """Return the JSON of an object with new values of some members; if names are equal, only the last one changes."""
+    """Return the JSON of an object with new values of some members; of equal names, change only the last member."""
     decoder, spans = json.JSONDecoder(), dict[str, tuple[int, int]]()
     at = _skip_blanks(text, _skip_blanks(text, 0) + 1)
     while not text.startswith("}", at):

@@ -449,7 +449,7 @@ def read_date(text: str, now: datetime) -> DateSpan:
         match = _DATE.match(text)
         if not match:
             raise UnreadableError(f"{text!r:.80} is not a date; write 2021-05-03, 2021-05-03T10:30:00Z or NOW-1MONTH")
-        # In 2021-05-03-1DAY, the longest match is the date, and the rest is date math.
+        # The date is the longest match, so in 2021-05-03-1DAY, the rest is date math.
         moments, end = _read_date_match(match), match.end()
     if end == len(text):
         return moments

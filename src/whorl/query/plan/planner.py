@@ -203,7 +203,7 @@ class _Planner:
     Args:
         plan_clause: Returns the plan of a clause in the field that it names, or in the default fields.
         word_weight: Score of a clause without a boost, unless it is a FINGERPRINT.
-        scale: Factor of every boost, and score of a FINGERPRINT without one: 0 in a filter, otherwise 1.
+        scale: Factor of every boost, and score of a FINGERPRINT without a boost: 0 in a filter, otherwise 1.
     """
 
     plan_clause: Callable[[FieldClause], Plan]
@@ -288,7 +288,7 @@ def resolve(
         query: Text of the query, for errors.
         now: Value of NOW in dates.
         names: Maps field names in queries to field names in the store.
-        empty: Fields that the store may lack; a clause on a missing one matches no document.
+        empty: Fields that the store may lack; a clause on a missing field matches no document.
 
     Raises:
         FieldError: The store has no field of that name and `empty` does not list it, or the field's type does not
@@ -731,7 +731,8 @@ def bind(
     """Return a plan that an engine can run: a FINGERPRINT becomes tokens or bands, or nothing and a warning.
 
     Args:
-        signatures: Signatures of documents and of given texts, keyed by reference; a document without one is unknown.
+        signatures: Signatures of documents and of given texts, keyed by reference. A document that lacks a signature is
+            unknown.
         texts: References of the texts given with the query.
         unknown: Returns the error for an unknown document.
 

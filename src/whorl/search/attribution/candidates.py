@@ -83,7 +83,7 @@ def cut_windows(shingles: int) -> list[tuple[int, int]]:
 
 
 def least_shared(window: int, min_words: int, shingle_size: int) -> int:
-    """Return the required overlap with a window of `window` shingles: at least 1, at most a quarter of them."""
+    """Return the required overlap with a window of `window` shingles: at least 1, at most a quarter."""
     wanted = max(LEAST_SHARED, min_words - shingle_size + 1, math.ceil(_LEAST_PART * window))
     return min(wanted, math.ceil(_MOST_PART * window))
 
@@ -157,7 +157,7 @@ def find_candidates(
 
 
 def _least_promised_overlap(plan: SketchPlan | MinHashPlan, shared: int) -> float:
-    """Return the smallest overlap, in shingles, with the promised recall at every document size; infinity if none."""
+    """Return the smallest overlap, in shingles, with the promised recall at every document size, or infinity."""
     if isinstance(plan, MinHashPlan):
         return shared if plan.promised else math.inf
     shares = [smallest_promised_share(plan, branch) for branch in plan.branches if not branch.promised]

@@ -80,7 +80,8 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     """Yield the greedy cover of a text: the index of a document in `covers`, and the number of words that it adds.
 
     The document that adds most words comes first; ties go to the document that covers more of the text, then to the
-    first one. Each document adds at least one word. Together they cover every counted word that any document covers.
+    first document. Each document adds at least one word. Together, the documents of the greedy cover have every counted
+    word that any document covers.
 
     Args:
         covers: Ranges that each document covers, as `merge_ranges` returns them.

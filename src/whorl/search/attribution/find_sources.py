@@ -426,7 +426,8 @@ class _SourceChooser:
     def _read_best(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> bool:
         """Read the first document of the candidate that may share most uncovered words; return whether it shares any.
 
-        Its words are cleared in `is_open`, and the candidate's other documents become a new candidate in `promising`.
+        Clear the document's words in `is_open`. Move the other documents of the candidate to a new candidate in
+        `promising`.
         """
         if not self._reader.left:
             return False

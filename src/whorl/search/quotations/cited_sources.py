@@ -125,7 +125,7 @@ class CitedDocuments:
         return [*ids], [*notes]
 
     def _find(self, name: str, notes: dict[str, None]) -> list[str]:
-        """Return the ids of the documents with this name; add a note if the name is inexact or several have it."""
+        """Return the ids of the documents with this name; add a note if the name is inexact or ambiguous."""
         for key in (name, _POSITION.sub("", name)):
             if ids := self._ids.get(key) or self._similar.get(key):
                 if len(ids) > 1:
@@ -137,7 +137,7 @@ class CitedDocuments:
 
 
 def _in_most_similar_folders(path: str, ids: Sequence[str]) -> list[str]:
-    """Return the ids with the most similar folders: the highest number of last folders that are equal in the path."""
+    """Return the ids that share the most folders with a path, counted backwards from the last folder."""
     # Leave out the name after the last slash: an id can have other characters there, such as the number of a row.
     folders, *others = (name.casefold().replace("\\", "/").split("/")[-2::-1] for name in (path, *ids))
     shared = [sum(accumulate(map(eq, folders, other), and_)) for other in others]

@@ -158,7 +158,7 @@ _UNSEEN = frozenset(("script", "style", "template", "title"))
 
 
 def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list[Quotation]]:
-    """Remove HTML from a text; return the text and its quotations in order, without those inside other quotations.
+    """Remove HTML from a text; return the text and its quotations in order, without quotations inside quotations.
 
     The text is plain text, Markdown or HTML. If `every_sentence` is true, each sentence is taken as a quotation.
     """

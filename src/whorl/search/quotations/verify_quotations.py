@@ -539,8 +539,8 @@ class _Verifier:
     def _documents_with_runs(self, named: Sequence[_Match]) -> Iterator[_Match]:
         """Yield documents with runs of the quotation's words; each look-up yields the best documents first.
 
-        After a document that decides the verdict, only the other documents of its look-up are compared: one may have
-        fewer edits.
+        After a document that decides the verdict, compare only the other documents of its look-up, which may have fewer
+        edits.
         """
         seen = {*self._named}
         matches = [*named]
@@ -614,7 +614,7 @@ class _Verifier:
         return []
 
     def _is_pair(self, at: int) -> bool:
-        """Check whether a word and the next one are in one part and in a script that puts blanks between words."""
+        """Check whether a word and the next word are in one part and in a script that puts blanks between words."""
         is_inside = 0 <= at < len(self.words) - 1 and at + 1 not in self._bounds
         return is_inside and not any(map(is_unspaced, self.words[at : at + 2]))
 

@@ -174,7 +174,7 @@ class SketchSearch:
             raise ChangedSourceError
         self.cached_sketch = None
         if is_cheap and candidates.total > MOST_OF_FIRST_QUERY:
-            # The plan with more tokens finds fewer candidates, and allows large batches.
+            # A plan with more tokens finds fewer candidates, and allows large batches, so take it for the next query.
             precise = self._make_plan(None)
             self.plan, self._costs = max(self.plan, precise, key=lambda plan: plan.look_up_count), None
             return None
@@ -432,7 +432,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
         candidates, hits = batch
         total, count = candidates.total, len(candidates)
         if not count:
-            # Documents were deleted during the search, so fewer candidates than `total` remain.
+            # Documents were deleted during the search, so fewer candidates than `total` exist: stop.
             break
         warnings += candidates.warnings
         groups += hits.groups

@@ -204,7 +204,7 @@ def make_plan(
     plan = SketchPlan(criteria, first, second, source, ())
     size_ranges = tuple(_size_ranges(plan, budget, largest_size)) if source.size else ()
     if not size_ranges:
-        # The source is empty, or no document in the index is large enough to reach the threshold.
+        # The source is empty, or no document in the index is large enough to reach the threshold, so look up nothing.
         return plan
     # With given size ranges, branches depend only on the source's size, so sources of one size share cached branches.
     any_source = Sketch(source.scheme, source.size, _NO_HASHES)
@@ -409,7 +409,7 @@ def smallest_promised_share(plan: SketchPlan, branch: Branch) -> float | None:
 
 
 def find_promised_size(plan: SketchPlan) -> int | None:
-    """Return the minimum size of documents that are found with the wanted recall, or None."""
+    """Return the smallest n so that documents of n shingles or more are found with the wanted recall, or None."""
     size = None
     for branch in reversed(plan.branches):
         if branch.promised:

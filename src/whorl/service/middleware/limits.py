@@ -143,7 +143,7 @@ class AdmissionControl:
         if _needs_no_slot(scope) or is_upload(scope):
             await self._app(scope, receive, send)
             return
-        # `BodyReader` has read the body into one message; the next message is the disconnect.
+        # `BodyReader` has read the body into one message, so the next message is the disconnect.
         body = await receive()
         if body["type"] == "http.disconnect":
             raise ClientDisconnect

@@ -70,7 +70,7 @@ class TerminalFormatter(logging.Formatter):
 
 
 class RepeatFilter(logging.Filter):
-    """Drops a record with the same message as the last one, within a second.
+    """Drops a record with the same message as the previous record, within a second.
 
     Without free file descriptors, asyncio logs an error for each waiting connection.
     """
