@@ -13,7 +13,7 @@ import pytest
 
 from whorl.fingerprint.compare_texts import CommonWords, compare, compare_words, words_of
 from whorl.output.compare_documents import ReadText
-from whorl.output.sources import COLUMNS, common_line, notes, recall_line, sources_values, write_sources
+from whorl.output.sources import COLUMNS, common_line, notes, recall_line, report, sources_values, write_sources
 from whorl.search.attribution.results import Attribution, Common, Promise, TextSource
 
 TEXT = "So:\nthe quick brown fox jumps over a lazy dog."
@@ -158,3 +158,12 @@ def test_common_text_in_words_and_values() -> None:
     }  # fmt: skip
     (entry,) = cast(list[dict[str, object]], values["sources"])
     assert entry["without_common"] == {"jaccard": 0.0, "a_in_b": 0.0, "b_in_a": 0.0, "shared_shingles": 0}
+    written = replace(example_attribution(), sources=(source, replace(source, residual=None)), common=common)
+    out = io.StringIO()
+    write_sources(written, out)
+    head, *rows = csv.reader(io.StringIO(out.getvalue()))
+    assert head == [*COLUMNS, "jaccard_without_common", "a_in_b_without_common", "b_in_a_without_common"]
+    assert [row[-3:] for row in rows] == [["0.0", "0.0", "0.0"], ["", "", ""]]
+    page = report(READ, written)
+    assert "<td>16.6% (0.0%)</td><td>100.0% (0.0%)</td>" in page
+    assert "<td>16.6%</td><td>100.0%</td>" in page

@@ -33,6 +33,8 @@ from whorl.search.attribution.results import Attribution, Common, TextSource
 
 #: Columns of the CSV file, one row per source; shares are fractions.
 COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares.NAMES, "shingles", "passages")
+#: Further columns if the text has common text, that is, boilerplate.
+_RESIDUAL_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
 #: Maximum number of passages that the report shows for a source; the longest come first.
 MOST_SHOWN = 200
 #: Number of colours. More sources share colours; a number next to a passage identifies its source.
@@ -161,11 +163,13 @@ def excluded_line(attribution: Attribution) -> str:
 
 
 def write_sources(attribution: Attribution, out: IO[str]) -> None:
-    rows = (
-        values(LinedSource(source, attribution.counted_words, ())) | {"passages": len(source.passages)}
-        for source in attribution.sources
-    )
-    write_csv(COLUMNS, rows, out)
+    def row(source: TextSource) -> dict[str, object]:
+        fields = values(LinedSource(source, attribution.counted_words, ())) | {"passages": len(source.passages)}
+        residual = fields["without_common"] or {}
+        return fields | {f"{name}_without_common": share for name, share in residual.items()}
+
+    columns = COLUMNS if attribution.common is None else (*COLUMNS, *_RESIDUAL_COLUMNS)
+    write_csv(columns, map(row, attribution.sources), out)
 
 
 def notes(attribution: Attribution) -> list[str]:
@@ -206,7 +210,11 @@ def report(read: ReadText, attribution: Attribution) -> str:
             f'<p class="total"><strong>{percent(attribution.coverage)}</strong> of the '
             f"{plural(attribution.counted_words, 'word')} are in {plural(len(attribution.sources), 'source')}. The "
             f"longest passage has {plural(attribution.longest_passage, 'word')}.</p>",
-            *([f"<p>{common_line(attribution.common, attribution.words)}</p>"] if attribution.common else []),
+            *(
+                [f"<p>{common_line(attribution.common, attribution.words)} Shares in brackets are without them.</p>"]
+                if attribution.common
+                else []
+            ),
             *([f"<p>{excluded_line(attribution)}</p>"] if attribution.excluded_words else []),
             html_list(notes(attribution)),
             "</header>",
@@ -245,14 +253,24 @@ def _legend(attribution: Attribution) -> Iterator[str]:
     yield "</tr></thead><tbody>"
     for number, source in enumerate(attribution.sources, start=1):
         shares = [words / attribution.counted_words for words in (source.words, source.new_words, source.only_words)]
-        own_shares = (source.shares.a_in_b, source.shares.b_in_a) if source.shares else (None, None)
-        cells = "".join(f"<td>{'–' if share is None else percent(share)}</td>" for share in (*shares, *own_shares))
+        cells = "".join(f"<td>{share}</td>" for share in (*map(percent, shares), *_shares_of_texts(source)))
         name = f"<b>{number}</b> {html_name(source.name or source.id)}"
         own_id = f" <small>{html_name(source.id)}</small>" if source.name and source.name != source.id else ""
         yield (
             f'<tr><th scope="row"><a class="{_colour(number)}" href="#p{number}-1">{name}</a>{own_id}</th>{cells}</tr>'
         )
     yield "</tbody></table>"
+
+
+def _shares_of_texts(source: TextSource) -> list[str]:
+    """Return the shares A in B and B in A, each with the share without common text in brackets if it is known."""
+    if source.shares is None:
+        return ["–", "–"]
+    whole = [percent(share) for share in (source.shares.a_in_b, source.shares.b_in_a)]
+    if source.residual is None:
+        return whole
+    rest = source.residual.shares
+    return [f"{share} ({percent(part)})" for share, part in zip(whole, (rest.a_in_b, rest.b_in_a), strict=True)]
 
 
 def _mark_passages(attribution: Attribution) -> Iterator[str]:
