@@ -54,6 +54,9 @@ FIXTURES_BY_MARK = {
     "opensearch": {"opensearch_url", "opensearch_cache", "opensearch_jars"},
     "process": {"start"},
 }
+#: Folders whose tests all run in one process: each process would start its own Spark or Chromium, or fill its own
+#: store on each engine.
+UNDIVIDED = ("tests/duplicates/spark/", "tests/service/page/", "tests/conformance/")
 #: Functions that start a process or listen on a socket: a test without a mark must not call them.
 PROCESS_STARTERS: tuple[tuple[object, str], ...] = (
     (subprocess.Popen, "__init__"),
@@ -96,15 +99,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Distribute tests by file, but run all tests on Spark in one process, because Spark takes long to start."""
+    """Distribute tests by file, or by folder if the fixtures of a folder take long."""
     from xdist.scheduler import LoadFileScheduling
 
-    class ByFile(LoadFileScheduling):  # type: ignore[misc]
+    class ByFileOrFolder(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            folder, spark, name = nodeid.partition("::")[0].partition("/spark/")
-            return folder if spark else folder + name
+            path = nodeid.partition("::")[0]
+            return next((folder for folder in UNDIVIDED if path.startswith(folder)), path)
 
-    return ByFile(config, log)
+    return ByFileOrFolder(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
