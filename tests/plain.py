@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import mmh3
 import numpy as np
@@ -80,6 +81,7 @@ def plain_signature(text: str) -> Signature:
     return Signature(Scheme(), np.array([high for high, _ in plain_minima(tokens(text), 512)], np.uint64))
 
 
+@cache
 def plain_tokens(text: str) -> tuple[str, ...]:
     """Return the tokens of a text under the default scheme, in the spelling of an index."""
     return tuple(plain_token(high) for high, _ in plain_minima(tokens(text), 512))
