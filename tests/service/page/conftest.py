@@ -17,7 +17,7 @@ from tests.service.alfresco_clients import NoClientError
 from tests.service.browser import REQUIRED, SCREENSHOTS
 from tests.service.contracts import documents
 from tests.service.page.contents import EMOJI, MATCHING, RECIPE, SCRIPT, draft, long_texts
-from tests.service.page.windows import opened
+from tests.service.page.windows import opened, reset
 from tests.service.served import serving
 from whorl import Document, Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
@@ -69,7 +69,7 @@ def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def tab(browser: Browser, url: str) -> Iterator[Page]:
     """A tab shared by all tests that need no window of their own, because a new tab takes as long as many tests."""
     with opened(browser, url) as made:
@@ -82,14 +82,13 @@ def page(tab: Page, url: str) -> Iterator[Page]:
     # An address of the same origin without scripts, because loading the page twice would take twice as long.
     tab.goto(f"{url}healthz")
     tab.evaluate("sessionStorage.clear()")
-    tab.set_viewport_size({"width": 1280, "height": 720})
-    tab.emulate_media(color_scheme="light", reduced_motion="reduce")
+    reset(tab)
     tab.goto(url)
     yield tab
     tab.unroute_all(behavior="ignoreErrors")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def scripts(browser: Browser, url: str) -> Iterator[Page]:
     """A page for tests that call functions of the page's scripts."""
     with opened(browser, url) as made:

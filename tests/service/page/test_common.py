@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.service.page.driving import find_duplicates
-from tests.service.page.windows import opened
+from tests.service.page.windows import visited
 from tests.service.served import listening
 from whorl import Document, Store
 from whorl.service.app import create_app
 
 
-def test_common_text_is_marked(browser: Browser, own_store: Store) -> None:
+def test_common_text_is_marked(tab: Page, own_store: Store) -> None:
     """
     In a store with passages, hits and comparisons show shares without common text as well, and texts show it in grey.
     """
@@ -22,7 +22,7 @@ def test_common_text_is_marked(browser: Browser, own_store: Store) -> None:
     own_store.index(
         Document(f"doc {letter}", f"{form} {text}") for letter, text in zip("abcdefghijkl", own, strict=True)
     )
-    with listening(create_app(own_store)) as address, opened(browser, f"{address}/#document?id=doc+a") as page:
+    with listening(create_app(own_store)) as address, visited(tab, f"{address}/#document?id=doc+a") as page:
         say = page.locator("#document-hits > li").first.locator(".say").first
         # 96 of the 126 shingles of five words are in the form alone; four more begin in it.
         expect(say).to_have_text("76.1% of doc a is in this document, without common text 0.0%")
@@ -47,7 +47,7 @@ def expect_in_address(page: Page, end: str, selector: str, text: str) -> None:
     expect(page.locator(selector)).to_have_text(text)
 
 
-def test_common_text_counts_for_nothing(browser: Browser, own_store: Store) -> None:
+def test_common_text_counts_for_nothing(tab: Page, own_store: Store) -> None:
     """
     With common text ignored, the thresholds of a document's view, of a search and of duplicates apply to the remaining
     text, and the address keeps the option.
@@ -56,8 +56,7 @@ def test_common_text_counts_for_nothing(browser: Browser, own_store: Store) -> N
     own = {letter: " ".join(f"own{letter}{number}" for number in range(30)) for letter in "abcdefghijkl"}
     own["b"] = own["a"].replace("owna29", "ownb29")
     own_store.index(Document(f"doc {letter}", f"{form} {text}") for letter, text in own.items())
-    with listening(create_app(own_store)) as address, opened(browser, f"{address}/#document?id=doc+a") as page:
-        page.emulate_media(reduced_motion="reduce")
+    with listening(create_app(own_store)) as address, visited(tab, f"{address}/#document?id=doc+a") as page:
         expect(page.locator("#document-similar")).to_have_text("11 documents share content with it")
         page.locator("#document-common").check()
         expect_in_address(page, "id=doc+a&common=without", "#document-similar", "1 document shares content with it")

@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.service.contracts import MINUTES
 from tests.service.limited import until
 from tests.service.page.contents import LEASE, long_texts
 from tests.service.page.driving import drop, paste, shoot
-from tests.service.page.windows import opened
+from tests.service.page.windows import visited
 from tests.service.served import listening
 from whorl import Document, Store
 from whorl.service.app import create_app
@@ -259,12 +259,12 @@ def test_short_texts_and_parts_of_names(page: Page, url: str) -> None:
     expect(problem).to_contain_text("'no such name'")
 
 
-def test_documents_of_one_name(browser: Browser, own_store: Store) -> None:
+def test_documents_of_one_name(tab: Page, own_store: Store) -> None:
     """
     Documents of one name are shown with their ids; the user chooses one of them after typing the name.
     """
     own_store.index(Document(f"{folder}/index.html", f"{LEASE} {folder}", "index.html") for folder in ("x", "y", "z"))
-    with listening(create_app(own_store)) as address, opened(browser, address) as page:
+    with listening(create_app(own_store)) as address, visited(tab, address) as page:
         page.goto(f"{address}/#compare?a=x/index.html&b=y/index.html")
         field = page.get_by_label("Document B", exact=True)
         expect(field).to_have_value("index.html – y/index.html")

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, FilePayload, Page, Route, expect
 
 from tests.service.page.contents import COUNT, LEASE, RECIPE
 from tests.service.page.driving import drop, find_duplicates, require_usable
-from tests.service.page.windows import opened
+from tests.service.page.windows import opened, visited
 from tests.service.served import listening
 from whorl import Store
 from whorl.service.app import create_app
@@ -41,40 +41,42 @@ def test_the_documents(page: Page, url: str) -> None:
     expect(page.locator("#documents-told")).to_have_text(f"1 of {COUNT} documents")
 
 
-def test_back_right_after_scrolling(page: Page, url: str) -> None:
+def test_back_right_after_scrolling(browser: Browser, url: str) -> None:
     """
     Back restores the scroll position also if a timer that the last view has started ends before the next view is shown.
     """
-    page.add_init_script(
-        """
-        const calls = new Map(), start = setTimeout, stop = clearTimeout;
-        window.setTimeout = (call, ...rest) => {
-          const id = start(call, ...rest);
-          calls.set(id, call);
-          return id;
-        };
-        window.clearTimeout = (id) => {
-          calls.delete(id);
-          stop(id);
-        };
-        window.endTimers = () => calls.forEach((call) => call());
-        """
-    )
-    page.reload()
-    page.get_by_role("button", name="Show more").first.click()
-    rows = page.locator("#documents tr")
-    expect(rows).to_have_count(COUNT)
-    rows.last.get_by_role("link").first.click()
-    expect(page.locator("#document-text")).not_to_be_empty()
-    expect(page.locator("#document-similar")).not_to_be_empty()
-    page.evaluate(
-        """
-        dispatchEvent(new Event("scroll"));
-        addEventListener("popstate", endTimers, { once: true });
-        history.back();
-        """
-    )
-    expect(rows.last).to_be_in_viewport()
+    # The script stays in its window.
+    with opened(browser, url) as page:
+        page.add_init_script(
+            """
+            const calls = new Map(), start = setTimeout, stop = clearTimeout;
+            window.setTimeout = (call, ...rest) => {
+              const id = start(call, ...rest);
+              calls.set(id, call);
+              return id;
+            };
+            window.clearTimeout = (id) => {
+              calls.delete(id);
+              stop(id);
+            };
+            window.endTimers = () => calls.forEach((call) => call());
+            """
+        )
+        page.reload()
+        page.get_by_role("button", name="Show more").first.click()
+        rows = page.locator("#documents tr")
+        expect(rows).to_have_count(COUNT)
+        rows.last.get_by_role("link").first.click()
+        expect(page.locator("#document-text")).not_to_be_empty()
+        expect(page.locator("#document-similar")).not_to_be_empty()
+        page.evaluate(
+            """
+            dispatchEvent(new Event("scroll"));
+            addEventListener("popstate", endTimers, { once: true });
+            history.back();
+            """
+        )
+        expect(rows.last).to_be_in_viewport()
 
 
 def test_more_of_a_list_that_is_another(page: Page) -> None:
@@ -153,13 +155,12 @@ def test_a_document(page: Page, url: str) -> None:
     expect(page.locator("#document-problem")).to_be_empty()
 
 
-def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store, axe: str | None) -> None:
+def test_an_empty_store_is_filled_and_cleaned(tab: Page, own_store: Store, axe: str | None) -> None:
     """
     An empty store is filled with dropped files; duplicates are marked, their list downloaded, and the duplicates
     deleted after confirmation.
     """
-    with listening(create_app(own_store)) as address, opened(browser, address) as page:
-        page.emulate_media(reduced_motion="reduce")
+    with listening(create_app(own_store)) as address, visited(tab, address) as page:
         expect(page.get_by_role("heading", name="No documents yet")).to_be_visible()
         require_usable(page, axe)
         drop(page, "a.txt", LEASE, **{"b.txt": LEASE, "c.txt": RECIPE, "d.bin": "\0\1\2" * 50})
@@ -204,13 +205,13 @@ def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store
         expect(page.locator("#documents th")).to_have_text(["a.txt"])
 
 
-def test_lines_of_documents_are_stored(browser: Browser, own_store: Store) -> None:
+def test_lines_of_documents_are_stored(tab: Page, own_store: Store) -> None:
     """
     Each line of a file of JSON lines is a document; a comparison takes the whole file as a text.
     """
     lines = [json.dumps({"id": name, "text": text}) for name, text in (("lease", LEASE), ("recipe", RECIPE))]
     rows = "\n".join([*lines, '{"text": "no id"}', ""])
-    with listening(create_app(own_store)) as address, opened(browser, address) as page:
+    with listening(create_app(own_store)) as address, visited(tab, address) as page:
         drop(page, "rows.jsonl", rows, **{"a.txt": LEASE, "bad.jsonl": "{}", "many.json": f"[{lines[0]}]"})
         expect(page.locator("#adding-told")).to_have_text("3 documents stored, 3 problems")
         problems = page.locator("#adding-problems li")
@@ -233,39 +234,39 @@ def test_lines_of_documents_are_stored(browser: Browser, own_store: Store) -> No
         expect(page.locator("#text-a")).to_contain_text('{"id": "lease"')
 
 
-def test_lines_after_a_thousand_refused_lines_are_stored(browser: Browser, own_store: Store) -> None:
-    with listening(create_app(own_store)) as address, opened(browser, address) as page:
+def test_lines_after_a_thousand_refused_lines_are_stored(tab: Page, own_store: Store) -> None:
+    with listening(create_app(own_store)) as address, visited(tab, address) as page:
         drop(page, "rows.jsonl", "{}\n" * 1000 + json.dumps({"id": "lease", "text": LEASE}))
         expect(page.locator("#adding-told")).to_contain_text("1 document stored")
         expect(page.locator("#adding-problems li").first).to_contain_text("rows.jsonl, line 1: ")
 
 
-def test_a_file_that_is_too_large_stops_no_other(browser: Browser, own_store: Store) -> None:
+def test_a_file_that_is_too_large_stops_no_other(tab: Page, own_store: Store) -> None:
     """
     A file that the service refuses is listed by its name, with any status; the files before and after it are stored.
     """
     app = create_app(own_store, settings=Settings(max_text_bytes=10_000))
-    with listening(app) as address, opened(browser, address) as page:
+    with listening(app) as address, visited(tab, address) as page:
         drop(page, "a.txt", LEASE, **{"big.txt": "x " * 10_000, "c.txt": RECIPE})
         expect(page.locator("#adding-told")).to_have_text("2 documents stored, 1 problem")
         expect(page.locator("#adding-problems li")).to_have_text(re.compile("^big.txt: .*10,000 bytes"))
 
 
-def test_small_files_are_sent_in_one_request(browser: Browser, own_store: Store) -> None:
+def test_small_files_are_sent_in_one_request(tab: Page, own_store: Store) -> None:
     sent: list[str] = []
 
     def note(route: Route) -> None:
         sent.append(route.request.post_data or "")
         route.continue_()
 
-    with listening(create_app(own_store)) as address, opened(browser, address) as page:
+    with listening(create_app(own_store)) as address, visited(tab, address) as page:
         page.route("**/api/v1/documents?replace=false*", note)
         drop(page, "0.txt", "text 0", **{f"{at}.txt": f"text {at}" for at in range(1, 60)})
         expect(page.locator("#adding-told")).to_have_text("60 documents stored")
     assert [len(body.splitlines()) for body in sent] == [60]
 
 
-def test_files_are_added_to_a_running_upload(browser: Browser, own_store: Store) -> None:
+def test_files_are_added_to_a_running_upload(tab: Page, own_store: Store) -> None:
     """
     Files that are chosen during an upload are stored after its files. If the service no longer answers, the page gives
     the number of files that are not stored.
@@ -278,7 +279,7 @@ def test_files_are_added_to_a_running_upload(browser: Browser, own_store: Store)
             route.continue_()
         held.append(route)
 
-    with listening(create_app(own_store)) as address, opened(browser, address) as page:
+    with listening(create_app(own_store)) as address, visited(tab, address) as page:
         page.route("**/api/v1/documents?replace=false*", hold_first)
         with page.expect_request("**/api/v1/documents?replace=false*"):
             page.locator("#add-first").set_input_files([a])
@@ -292,12 +293,12 @@ def test_files_are_added_to_a_running_upload(browser: Browser, own_store: Store)
         expect(page.locator("#adding-problems li")).to_contain_text("the service does not answer")
 
 
-def test_a_read_only_store_offers_no_changes(browser: Browser, embedded_contracts: Store) -> None:
+def test_a_read_only_store_offers_no_changes(tab: Page, embedded_contracts: Store) -> None:
     """
     In a read-only store, the page offers neither adding nor deleting; a list can still be downloaded.
     """
     app = create_app(embedded_contracts, settings=Settings(is_read_only=True))
-    with listening(app) as address, opened(browser, f"{address}/#duplicates?threshold=50") as page:
+    with listening(app) as address, visited(tab, f"{address}/#duplicates?threshold=50") as page:
         find_duplicates(page)
         page.get_by_role("button", name="Mark all but the first of each group").click()
         expect(page.get_by_role("button", name="Download the list")).to_be_visible()

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.sampling import sample
 from tests.service.accessibility import CONTRAST, PROBLEMS
 from tests.service.contracts import documents
 from tests.service.page.contents import COUNT, SCRIPT
 from tests.service.page.driving import VIEWS, ask, find_duplicates, hits, look_at, require_usable, shoot
-from tests.service.page.windows import opened
-from tests.service.served import Prefix, listening, serving
+from tests.service.page.windows import visited
+from tests.service.served import Prefix, listening
 from whorl import open_store
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
@@ -39,14 +39,14 @@ def test_text_is_never_html(page: Page, url: str) -> None:
     assert page.locator("#text-a script, #text-a img, #hits script").count() == 0
 
 
-def test_below_a_path(browser: Browser, folder: Path) -> None:
+def test_below_a_path(tab: Page, folder: Path) -> None:
     """
     Through a proxy that removes a prefix, the page signs in, shows every view and stores files. It sends no request to
     a path without the prefix.
     """
     with open_store(folder) as store:
         proxy = Prefix(create_app(store, Credentials(("a-key",))), "/whorl")
-        with listening(proxy) as address, opened(browser, f"{address}/whorl/") as page:
+        with listening(proxy) as address, visited(tab, f"{address}/whorl/") as page:
             dialog = page.get_by_role("dialog", name="Sign in")
             dialog.get_by_role("radio", name="API key").check(force=True)
             dialog.get_by_label("API key").last.fill("a-key")
@@ -147,7 +147,7 @@ def test_everybody_can_use_it(page: Page, url: str, shots: Path, axe: str | None
     require_usable(page, axe)
 
 
-def test_a_store_without_texts(browser: Browser, tmp_path: Path) -> None:
+def test_a_store_without_texts(tab: Page, tmp_path: Path) -> None:
     """
     In a store without texts, the page finds the sources of a pasted text; each view that needs texts of documents says
     in its live region that the store has none.
@@ -155,26 +155,26 @@ def test_a_store_without_texts(browser: Browser, tmp_path: Path) -> None:
     with open_store(tmp_path / "store", no_text=True) as store:
         store.index(documents())
         text = next(document.text for document in documents() if document.id == "minutes")
-    with serving(tmp_path / "store") as served, opened(browser, served.url) as page:
-        for view in (
-            "document?id=lease",
-            "sources?id=lease",
-            "verify?id=lease",
-            "search?q=rent",
-            "compare?a=lease&b=minutes",
-        ):
-            page.goto("about:blank")
-            page.goto(f"{served.url}/#{view}")
-            expect(page.get_by_role("alert").filter(has_text="keeps no texts", visible=True)).to_have_count(1)
-            assert page.evaluate(PROBLEMS) == []
-        page.goto(f"{served.url}/#duplicates?threshold=60")
-        find_duplicates(page)
-        expect(page.locator("#clusters-error")).to_contain_text("the store keeps no texts")
-        page.get_by_role("navigation").get_by_role("link", name="Documents").click()
-        page.get_by_role("textbox", name="Your text").fill(text)
-        page.get_by_role("button", name="Find its sources").click()
-        expect(page.get_by_role("main")).to_contain_text("the store keeps no texts: up to 12 words can be missing")
-        expect(page.get_by_role("heading", name="of your text is in")).to_be_visible()
+        with listening(create_app(store)) as address, visited(tab, address) as page:
+            for view in (
+                "document?id=lease",
+                "sources?id=lease",
+                "verify?id=lease",
+                "search?q=rent",
+                "compare?a=lease&b=minutes",
+            ):
+                page.goto("about:blank")
+                page.goto(f"{address}/#{view}")
+                expect(page.get_by_role("alert").filter(has_text="keeps no texts", visible=True)).to_have_count(1)
+                assert page.evaluate(PROBLEMS) == []
+            page.goto(f"{address}/#duplicates?threshold=60")
+            find_duplicates(page)
+            expect(page.locator("#clusters-error")).to_contain_text("the store keeps no texts")
+            page.get_by_role("navigation").get_by_role("link", name="Documents").click()
+            page.get_by_role("textbox", name="Your text").fill(text)
+            page.get_by_role("button", name="Find its sources").click()
+            expect(page.get_by_role("main")).to_contain_text("the store keeps no texts: up to 12 words can be missing")
+            expect(page.get_by_role("heading", name="of your text is in")).to_be_visible()
 
 
 def test_past_the_links(page: Page) -> None:

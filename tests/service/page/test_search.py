@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from tests.service.contracts import MINUTES
 from tests.service.page.contents import LEASE
 from tests.service.page.driving import ask, hits, shoot
-from tests.service.page.windows import opened
+from tests.service.page.windows import opened, visited
 from tests.service.served import listening, serving
 from whorl import Document, Store
 from whorl.duplicates import duplicates_in, parse_pair_options, write_ids
@@ -398,14 +398,14 @@ def test_examples_find_something(page: Page) -> None:
         expect(examples.first).to_be_visible()
 
 
-def test_one_of_each(browser: Browser, own_store: Store) -> None:
+def test_one_of_each(tab: Page, own_store: Store) -> None:
     """
     With cluster labels in the store, a search can show only the best hit of each cluster.
     """
     own_store.index([*(Document(name, LEASE) for name in ("a", "b", "c")), Document("other", MINUTES)])
     with duplicates_in(own_store.engine, parse_pair_options("jaccard", 80, 95)) as there:
         write_ids(own_store.engine, list(there.clusters(complete=True)))
-    with listening(create_app(own_store)) as address, opened(browser, f"{address}/#search?q=landlord") as page:
+    with listening(create_app(own_store)) as address, visited(tab, f"{address}/#search?q=landlord") as page:
         expect(page.locator("#found-told")).to_have_text("4 documents")
         page.get_by_text("Fields, thresholds").click()
         page.get_by_label("Show one of each group").check()

@@ -1,4 +1,4 @@
-"""Browser windows that open a page and fail a test on errors in its console."""
+"""Browser windows that open a page and fail a test on errors in its console, and visits of a shared tab."""
 
 from __future__ import annotations
 
@@ -31,3 +31,21 @@ def opened(browser: Browser, address: str, **context: Any) -> Iterator[Page]:
         yield page
         # Browsers log every answer of 400 and above.
         assert [complaint for complaint in complaints if "Failed to load resource" not in complaint] == []
+
+
+def reset(tab: Page) -> None:
+    """Give a tab the size and the preferences that it has at the beginning of each test."""
+    tab.set_viewport_size({"width": 1280, "height": 720})
+    tab.emulate_media(color_scheme="light", reduced_motion="reduce")
+
+
+@contextmanager
+def visited(tab: Page, address: str) -> Iterator[Page]:
+    """Show a service of the test in a shared tab, because a new window takes longer than a visit."""
+    reset(tab)
+    tab.goto(address)
+    yield tab
+    tab.unroute_all(behavior="ignoreErrors")
+    tab.evaluate("sessionStorage.clear()")
+    # Leave the page while its service answers.
+    tab.goto("about:blank")
