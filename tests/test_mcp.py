@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import subprocess
 import sys
@@ -29,15 +30,21 @@ READS = {"similar", "sources", "verify", "compare", "search", "duplicates", "doc
 WRITES = {"store_document", "delete_documents"}
 
 
+def contracts() -> list[Document]:
+    """Return the example contracts, whose ids are their file names."""
+    with contextlib.chdir(ROOT / "examples" / "contracts"):
+        return [
+            document
+            for path in sorted(Path().iterdir())
+            for document in documents_in(path, lambda problem: pytest.fail(str(problem)))
+        ]
+
+
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(ROOT / "examples" / "contracts")
     with open_store(tmp_path / "store") as opened:
-        opened.index(
-            document
-            for path in sorted(Path().iterdir())
-            for document in documents_in(path, lambda problem: pytest.fail(str(problem)))
-        )
+        opened.index(contracts())
         yield opened
 
 
@@ -339,6 +346,23 @@ def strings(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
         yield from strings(inner, path)
 
 
+@pytest.fixture(scope="module")
+def large_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A store with a long id, a long name, and many and wide properties, shared by tests that do not change it."""
+    notes = {f"note{number}": f"{number} " * 100 for number in range(40)}
+    tags: dict[str, list[str | int]] = {f"tag{number}": ["a", "b", "c", "d", number] for number in range(300)}
+    with open_store(tmp_path_factory.mktemp("large") / "store") as opened:
+        opened.index(
+            [
+                *contracts(),
+                Document(LONG_ID, LETTER + " and more", "N" * 3_000, {"note": "x " * 900}),
+                Document("many", "word " * 900, "Many", notes),
+                Document("wide", "some words", "Wide", tags),
+            ]
+        )
+        yield opened
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
@@ -355,21 +379,12 @@ def strings(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     ],
 )
 @pytest.mark.parametrize("limit", [1_000, 1_300, 2_000])
-def test_small_answers_have_whole_ids(store: Store, tool: str, arguments: dict[str, Any], limit: int) -> None:
+def test_small_answers_have_whole_ids(large_store: Store, tool: str, arguments: dict[str, Any], limit: int) -> None:
     """
     Ids, levels and key words in a short answer are whole or missing. The answer says that its content is untrusted, and
     how much was left out.
     """
-    notes = {f"note{number}": f"{number} " * 100 for number in range(40)}
-    tags: dict[str, list[str | int]] = {f"tag{number}": ["a", "b", "c", "d", number] for number in range(300)}
-    store.index(
-        [
-            Document(LONG_ID, LETTER + " and more", "N" * 3_000, {"note": "x " * 900}),
-            Document("many", "word " * 900, "Many", notes),
-            Document("wide", "some words", "Wide", tags),
-        ]
-    )
-    server = server_of(store)
+    server = server_of(large_store)
     whole = call_tool(server, tool, max_characters=1_000_000, **arguments)
     answer = call_tool(server, tool, max_characters=limit, **arguments)
     assert len(json.dumps(answer, ensure_ascii=False)) <= limit
