@@ -32,8 +32,9 @@ from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import winnow
 from whorl.model import Hit
+from whorl.query import ast
 from whorl.query.plan.nodes import BoundPlan
-from whorl.query.unparse import quote
+from whorl.query.unparse import quote, unparse
 
 Result = TypeVar("Result")
 #: Maximum number of documents of the same name to list in a message.
@@ -113,9 +114,12 @@ class References:
         return {name: found for name, found in ids.items() if found}
 
     def ids_of_files(self, paths: Iterable[str]) -> dict[str, list[str]]:
-        """Return a dict from paths to the ids of documents with the same file name, ignoring folders and case."""
+        """Return a dict from paths to the ids of documents with the same file name, ignoring folders and case.
+
+        If there are none, return the parts of the file: documents whose ids are the path with `#` or `:` and more.
+        """
         names = {path: PurePosixPath(path.replace("\\", "/")).name for path in paths}
-        hits = {path: self._find_by_name(name, ignores_case=True) for path, name in names.items()}
+        hits = {path: self._find_by_name(name, ignores_case=True) or self._parts(path) for path, name in names.items()}
         return {path: [hit.id for hit in found] for path, found in hits.items() if found}
 
     def keys(self, ids: Iterable[str]) -> dict[str, str]:
@@ -296,6 +300,18 @@ class References:
 
     def _absolute(self, path: str) -> str:
         return Path(os.path.normpath(Path(self._folder or "/") / path)).as_posix()
+
+    def _parts(self, path: str) -> list[Hit]:
+        """Return the documents whose ids are a path with `#` or `:` and more, such as `lease.pdf#p3`."""
+        # The characters after `#` and `:` in Unicode end the ranges.
+        ranges = [
+            ast.Range(ast.Bound(path + mark), ast.Bound(path + chr(ord(mark) + 1), is_inclusive=False), "id")
+            for mark in "#:"
+        ]
+        with suppress(QueryError, ParameterError, SchemaError):
+            query = " OR ".join(map(unparse, ranges))
+            return [*self._engine.search(self._bound(query), start=0, rows=MOST_SAME_NAMED).hits]
+        return []
 
     def _find_by_name(self, name: str, *, ignores_case: bool = False) -> list[Hit]:
         # A file name may be invalid Unicode, which no query can contain.

@@ -55,6 +55,45 @@ NAMED: list[tuple[str, set[str], list[str]]] = [
     (" [[rules.txt]]", {"rules.txt"}, []),
     (" [[rules.txt|the rules]] and", {"rules.txt"}, []),
     (" [[nowhere]]", set(), [f"{UNKNOWN}'nowhere'"]),
+    *(
+        (f" {form}", {"id-7"}, list[str]())
+        for form in (
+            "(see id-7)",
+            "[Source: id-7]",
+            "[cite: id-7]",
+            "[1]\n\n[1]: id-7 (page 3)",
+            "[1]\n\n[1] id-7 – A title",
+        )
+    ),
+    *(
+        (form, {"My title"}, list[str]())
+        for form in (
+            " (Source: My title)",
+            " (vgl. My title, S. 3)",
+            "（来源：My title，第3页）",
+            "（My title、3ページ）",
+        )
+    ),
+    *(
+        (f"{form}", {"rules.txt"}, list[str]())
+        for form in (
+            " — rules.txt",
+            " — *rules.txt*, p. 3\nMore",
+            "\n— rules.txt",
+            "\n\n— rules.txt",
+            " | rules.txt |",
+            " | [1] |\n\n[1]: rules.txt",
+        )
+    ),
+    *((f"{form}\n\n[1]: rules.txt", {"rules.txt"}, list[str]()) for form in ("<sup>1</sup>", "<sup>[1]</sup>")),
+    (" [^1^]\n\n[^1^]: rules.txt", {"rules.txt"}, []),
+    *((f" — {prose}", set[str](), list[str]()) for prose in ("but rules.txt differs.", "as the landlord says")),
+    (
+        " (parts.pdf, p. 3)",
+        {"parts.pdf#p1", "parts.pdf#p2"},
+        ["took 'parts.pdf' for any of 2 documents: 'parts.pdf#p1', 'parts.pdf#p2'"],
+    ),
+    (" [parts.md]", {"parts.md:1"}, ["took 'parts.md' for 'parts.md:1'"]),
     (" [x](a%2Fminutes.md)", {"a/minutes.md"}, []),
     (" [x](h%C3%A4user%20a.txt#2)", {"häuser a.txt"}, []),
     (" [x](<häuser a.txt>)", {"häuser a.txt"}, []),
@@ -83,7 +122,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     rules = Document("rules.txt", "No music after ten at night, on any day.", "rules.txt")
     with open_store(tmp_path_factory.mktemp("library") / "store") as opened:
         opened.index([rules, Document("a/minutes.md", MINUTES, "minutes.md"), Document("lease", LEASE)])
-        opened.index([Document(key, "Nothing is said here.") for key in ("häuser a.txt", "https://a.example/x")])
+        others = "häuser a.txt", "https://a.example/x", "id-7", "My title", "parts.pdf#p1", "parts.pdf#p2", "parts.md:1"
+        opened.index([Document(key, "Nothing is said here.") for key in (*others, "parts.pdf.bak")])
         yield opened
 
 
@@ -100,6 +140,16 @@ def test_named_documents(library: Store, after: str, ids: set[str], notes: list[
     (verified,) = library.verify(source=text).quotations
     assert (verified.verdict is Verdict.EXACT, list(verified.notes)) == (not ids or "lease" in ids, notes)
     assert verified.source_id == ("lease" if "lease" in ids else next(iter(found), None))
+
+
+@pytest.mark.parametrize("mark", ["*", "**", "_"])
+def test_the_source_of_an_emphasised_quotation(library: Store, mark: str) -> None:
+    """
+    Emphasis around a quotation does not hide its source.
+    """
+    for source in ("(rules.txt)", "[1]\n\n[1]: rules.txt", "[Rules](rules.txt)"):
+        found = library.verify(source=f"{mark}“keeps the structure, the roof”{mark} {source}").quotations
+        assert [(each.verdict, each.source_id) for each in found] == [(Verdict.MISATTRIBUTED, "rules.txt")]
 
 
 def test_a_quotation_stitched_from_two_named_documents(library: Store) -> None:

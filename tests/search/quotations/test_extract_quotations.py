@@ -97,6 +97,7 @@ def test_sources(text: str, source: str | None) -> None:
         ("> the rent. [1][2]\n\n[1] lease.txt\n[2] minutes.txt\n", "lease.txt; minutes.txt"),
         ("> the rent¹\n\n¹ lease.txt\n", "lease.txt"),
         ("> the rent (lease.txt)\n", "lease.txt"),
+        ("> the rent (https://a.example/lease)\n", "https://a.example/lease"),
         ("> the rent. [lease.txt, p. 3].\n", "lease.txt, p. 3"),
         ("> the rent.\n> (lease.txt)\n", "lease.txt"),
         ("> the rent.\n>\n> [the lease](lease.txt)\n", "[the lease](lease.txt)"),

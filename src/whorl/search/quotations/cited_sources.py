@@ -41,6 +41,12 @@ _SUFFIXES = (
 _FILE_NAME = re.compile(rf"(?:[^\s,;]*[/\\])?[^/\\]+\.(?:{'|'.join(_SUFFIXES)})", re.IGNORECASE)
 #: A position after the name of a file, such as `:12`, `#L3` or `#page=2`.
 _POSITION = re.compile(r"(?<=\w)[:#][\w=,–-]{1,20}\Z")
+#: Marks between the parts of a source.
+_SEPARATOR = re.compile("[,;，；、]")
+#: Text around the names in a part: `see`, the colon of `Source:`, brackets and dashes.
+_AROUND_NAME = re.compile(r"^(?:see|cf\.?|siehe|vgl\.?|voir|véase|vedi)\s+|:\s+|：|\s[-–—]\s|[()（）]", re.IGNORECASE)
+#: A mark that is in names and ids: `a/b`, `x.txt`, `a:3`, a UUID.
+_MARK_IN_NAME = re.compile("[/.:#_-]")
 #: Maximum number of parts of a source to look up.
 _MOST_PARTS = 10
 #: If all file names in a part of a source are unknown, a note names the part, unless it has more words than this.
@@ -64,19 +70,27 @@ class NamedSource:
     is_certain: bool = True
 
 
-def read_source(text: str, *, is_certain: bool = True) -> NamedSource:
-    """Return a named source with the names that it and its parts may have in a store."""
+def read_source(text: str, *, is_certain: bool = True, reads_words: bool = True) -> NamedSource:
+    """Return a named source with the names that it and its parts may have in a store.
+
+    If `reads_words` is false, a document in the middle of a sentence is no source.
+    """
     names = [name for label, *targets in LINK.findall(text) for name in _names_in_link(label, "".join(targets))]
     names += [text, text.strip(), unquote(text.strip()), _without_decoration(text)]
-    pieces = [*filter(None, map(_without_decoration, re.split("[,;]", text)))][:_MOST_PARTS]
+    pieces = [*filter(None, map(_without_decoration, _SEPARATOR.split(text)))][:_MOST_PARTS]
     if not all(map(str.isdecimal, pieces)):
         # Numbers next to names are years or pages, not ids.
         pieces = [piece for piece in pieces if not piece.isdecimal()]
-    parts = [
-        (piece, *map(_without_decoration, (word for word in piece.split() if "/" in word or "." in word.strip("."))))
-        for piece in pieces
-    ]
+    parts = [(piece, *(_names_in_piece(piece) if reads_words else (piece,))) for piece in pieces]
     return NamedSource(text.strip(), tuple(dict.fromkeys(filter(None, names))), tuple(parts), is_certain)
+
+
+def _names_in_piece(piece: str) -> Iterator[str]:
+    """Yield the texts between labels, brackets and dashes in a piece, and their words that look like names or ids."""
+    for name in filter(None, map(_without_decoration, _AROUND_NAME.split(piece))):
+        if name != piece:
+            yield name
+        yield from filter(_MARK_IN_NAME.search, map(_without_decoration, name.split()))
 
 
 def read_link(label: str, target: str) -> NamedSource:
@@ -115,7 +129,7 @@ class CitedDocuments:
             found = self._find(part, notes)
             in_words = {} if found else {word: self._find(word, notes) for word in words}
             ids.update((key, None) for keys in (found, *in_words.values()) for key in keys)
-            missing = [word for word, keys in in_words.items() if not keys and _is_file(word)]
+            missing = [word for word, keys in in_words.items() if not keys and " " not in word and _is_file(word)]
             if missing and any(in_words.values()):
                 notes.update((_unknown_note(word), None) for word in missing)
             elif missing and len(part.split()) <= _MOST_WORDS:
@@ -151,7 +165,7 @@ def _is_file(name: str) -> bool:
 
 def has_file_name(text: str) -> bool:
     """Check whether a text, a part of it between commas and semicolons, or one of its words is the name of a file."""
-    pieces = [text, *re.split("[,;]", text)]
+    pieces = [text, *_SEPARATOR.split(text)]
     return any(_is_file(_without_decoration(piece)) for piece in (*pieces, *text.split()))
 
 

@@ -81,8 +81,8 @@ _PLACE_IN_SOURCE = (
 )
 #: A footnote mark, or several in one pair of brackets.
 _FOOTNOTE_MARK = re.compile(
-    rf"\[(\^?[\w.–-]{{1,40}}(?:[ \t]?[,;][ \t]?\^?[\w.–-]{{1,40}}){{0,20}}){_PLACE_IN_SOURCE}\](?!\()"
-    r"|([¹²³⁰⁴-⁹]{1,3})",
+    rf"\[(\^?[\w.–-]{{1,40}}\^?(?:[ \t]?[,;][ \t]?\^?[\w.–-]{{1,40}}\^?){{0,20}}){_PLACE_IN_SOURCE}\](?!\()"
+    r"|([¹²³⁰⁴-⁹]{1,3}|\d{1,3}(?=</sup>))",
     re.IGNORECASE,
 )
 #: A range of footnote numbers: `1-3`.
@@ -92,7 +92,7 @@ _LONGEST_TITLE = 7
 _BULLET = r"[ \t]*(?:[-*+][ \t]+)?"
 #: A footnote: its label in brackets or its raised digits, its first line, and its further lines, which are indented.
 _FOOTNOTE = re.compile(
-    rf"^{_BULLET}(?:\[\^?([\w.-]{{1,40}})\][.:]?|([¹²³⁰⁴-⁹]{{1,3}}))[ \t]+(\S.*)"
+    rf"^{_BULLET}(?:\[\^?([\w.-]{{1,40}})\^?\][.:]?|([¹²³⁰⁴-⁹]{{1,3}}))[ \t]+(\S.*)"
     rf"(?P<more>(?:\n[ \t]++(?!{_BULLET}[\[¹²³⁰⁴-⁹>])\S.*)*)$",
     re.MULTILINE,
 )
@@ -121,10 +121,16 @@ _LONGEST_LAST_SOURCE = 1_000
 _ENDED = re.compile(rf"(?:\A|[.!?…{_SENTENCE_MARKS}{MARKS}'’›”»])\Z")
 #: A name without blanks that is not an ordinary word: `clause-17`, `law/7`.
 _IDENTIFIER = re.compile(r"(?=\S*[\W\d_])(?=\S*[^\W\d_])\w\S*\w")
-#: Characters between a quotation and its footnote mark, brackets or link, and between two sources.
+#: Characters between a quotation and its footnote mark, brackets or link, and between two sources. The quotation can be
+#: emphasised, or in a cell of a table before its source.
 _BEFORE_MARK, _BEFORE_BRACKETS, _BEFORE_LINK, _BETWEEN = (
-    re.compile(rf"[{marks}]{{0,{most}}}")
-    for marks, most in ((r" \t.,;:!?)", 3), (r" \t.,;:", 3), (" .,;:—–(-", 9), (r" \t,;", 3))
+    re.compile(rf"[{marks}]{{0,{most}}}(?:<sup>)?")
+    for marks, most in ((r" \t.,;:!?)*_|", 6), (r" \t.,;:*_|", 6), (" .,;:—–(*_|-", 9), (r" \t,;", 3))
+)
+#: The name of a source after a dash or "Source:", up to the end of the line or in the next line; or in the next cell.
+_NAME_AFTER_DASH = re.compile(
+    rf"[ \t.*_]{{0,5}}(?:(?:\n\n?[ \t]*)?(?:—|―|–|--+|{_SOURCE_WORD})[ \t]*(\S.{{0,300}})$|\|([^|\n]{{1,300}})\|)",
+    re.MULTILINE | re.IGNORECASE,
 )
 #: Maximum number of sources of a quotation, including footnotes that are missing.
 _MOST_SOURCES = 20
@@ -400,7 +406,7 @@ def _is_source(last: re.Match[str], before: str, notes: Mapping[str, str]) -> bo
     if last["link"]:
         return is_after_end or last["link"][0] == "(" or "\n" in last[0][: -len(last[0].lstrip())]
     name = next(filter(None, last.groups()[-5:]), None) or last["mark"].strip("[]")
-    if has_file_name(name) or last[0].strip().startswith("【"):
+    if has_file_name(name) or ADDRESS.fullmatch(name) or last[0].strip().startswith("【"):
         return True
     return is_after_end and (_IDENTIFIER.fullmatch(name) is not None or _without_marks(before) != before)
 
@@ -446,6 +452,9 @@ def _with_sources(
         elif link := LINK.match(text, starts[2]) or ADDRESS.match(text, starts[2]):
             sources[read_source(link[0])] = None
             at = link.end()
+        elif is_first and (named := _NAME_AFTER_DASH.match(text, at)):
+            sources[read_source(named[1] or named[2], is_certain=False, reads_words=False)] = None
+            break
         else:
             break
         is_first = False
@@ -460,7 +469,7 @@ def _labels(mark: re.Match[str], notes: Mapping[str, str]) -> list[str]:
     if mark[2]:
         return [mark[2]]
     labels = [label for written in re.split(r"[ \t]?[,;][ \t]?", mark[1]) for label in _labels_in_range(written, notes)]
-    plain = [label.removeprefix("^") for label in labels]
+    plain = [label.strip("^") for label in labels]
     is_mark = all(label[0] == "^" or label.isdecimal() or label in notes for label in labels)
     return plain if is_mark else []
 
