@@ -46,6 +46,26 @@ def test_named_files_exist() -> None:
     assert missing == []
 
 
+def test_named_members_are_in_their_files() -> None:
+    """
+    If docs/internals.md names a member with its file, as in "`Metric` (`metric.py`)", the file contains the member.
+    """
+    text = " ".join((ROOT / "docs" / "internals.md").read_text(encoding="utf-8").split())
+    named = re.findall(r"`([\w.]+)` (?:in |\()`([\w./-]+\.(?:py|js|html))`", text)
+    assert len(named) > 50
+    files = [path for folder in ("src", "tests") for path in (ROOT / folder).rglob("*.*") if path.suffix != ".pyc"]
+    missing = [
+        (member, name)
+        for member, name in named
+        if not any(
+            re.search(rf"\b{member.rpartition('.')[2]}\b", path.read_text(encoding="utf-8"))
+            for path in files
+            if path.as_posix().endswith(f"/{name}")
+        )
+    ]
+    assert missing == []
+
+
 def test_named_modules_exist() -> None:
     """
     Modules and their members that docs, benchmarks and tools name can be imported.
