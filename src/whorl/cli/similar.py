@@ -30,8 +30,8 @@ _LOWEST = "0.001"
 #: Smallest threshold that a suggested command gives in percent. Smaller ones are fractions, because `--threshold 1`
 #: means 100 %.
 _LEAST_PERCENTAGE = 0.02
-#: Options that have no effect with `--plan stock`.
-_CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common")
+#: The options that have an effect with `--plan stock`.
+_STOCK = {"plan", "threshold", "recall", "filter", "rows", "start"}
 
 
 @click.command(cls=SingleValueCommand)
@@ -65,7 +65,7 @@ def similar(
         raise ParameterError("name one source: a document or file, --text or --file")
     if options.plan == "stock":
         reason = "means nothing with --plan stock, which counts tokens; leave one of the two out"
-        require_default(options, _CALIBRATED, reason)
+        require_default(options, vars(options).keys() - _STOCK, reason)
     read = "-" if text == "-" else file
     options = with_boilerplate_texts(options, [read, document])
     if read is not None and document is None:
