@@ -365,7 +365,10 @@ def words(form: FileFormat, raw: bytes) -> list[str]:
     return str(text).split()
 
 
-@pytest.mark.parametrize(("form", "raw"), [(DOCX, word("one two", "three")), (PPTX, slides("one two", "three"))])
+@pytest.mark.parametrize(
+    ("form", "raw"),
+    [(DOCX, word("one two", "three")), (MARKED_DOCX, word("one two", "three")), (PPTX, slides("one two", "three"))],
+)
 def test_blank_lines_between_paragraphs(form: FileFormat, raw: bytes) -> None:
     """
     Paragraphs of Word and PowerPoint are paragraphs of the text, which end at blank lines.
@@ -468,7 +471,8 @@ def test_marks_of_block_quotes_and_notes(style: str) -> None:
         "",
     ]
     assert str(marked) == (
-        "> The first.\n> The second.[^f1]\n\nThey said “a quotation”[^f2] and left.\n\n[^f1]:  a.txt\n[^f2]:  b.txt\n"
+        "> The first.\n> The second.[^f1]\n\nThey said “a quotation”[^f2] and left.\n\n\n\n[^f1]:  a.txt\n\n"
+        "[^f2]:  b.txt\n\n"
     )
 
 

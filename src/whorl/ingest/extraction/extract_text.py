@@ -561,9 +561,11 @@ class _QuotationMarks:
         is_note = name in ("footnote", "endnote") and not _attribute(element, "type")
         return f"[^{name[0]}{_attribute(element, 'id')}]: " if is_note else ""
 
-    def after(self, name: str) -> str:
-        """Return the mark after a line break."""
-        return "> " if self._is_quote and name in ("br", "cr") else ""
+    def after(self, name: str, end: str) -> str:
+        """Return the end of an element, with marks; the paragraphs of a block quote are lines of one quotation."""
+        if not self._is_quote:
+            return end
+        return f"{end}> " if name in ("br", "cr") else end[:1]
 
 
 def _attribute(element: Any, name: str) -> str:
@@ -599,7 +601,7 @@ def _walk(root: Any, text: TextBuffer, marks: _QuotationMarks | None = None) -> 
             elif marks is not None:
                 text.add(marks.before(element, name))
         elif end := _ENDS.get(name):
-            text.add(end if marks is None else end[:1] + marks.after(name))
+            text.add(end if marks is None else marks.after(name, end))
             if name == "p":
                 for box in boxes:
                     _walk(box, text, marks)
