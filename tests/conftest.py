@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import multiprocessing.process
 import os
 import socket
@@ -77,13 +78,14 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Select the tests of this run, mark them by their fixtures, and sort files with the slowest needs first.
+    """Select the tests of this run, mark them by their fixtures, and sort files and undivided folders.
 
-    Otherwise a worker could be left with a slow file at the end.
+    The slowest come first: otherwise a worker could be left with a slow file at the end. Files whose tests wait for
+    servers and processes alternate with files that need only Python and keep the processors busy.
     """
     items[:] = [item for item in items if FULL or not item.get_closest_marker("thorough")]
     kinds = [*FIXTURES_BY_MARK, "slow"]
-    first: dict[Path, int] = {}
+    first: dict[str, int] = {}
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         # `get_closest_marker` searches all marks of the item for each name.
@@ -93,8 +95,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(mark)
                 marks.add(mark)
         kind = next((at for at, mark in enumerate(kinds) if mark in marks), len(kinds))
-        first[item.path] = min(kind, first.get(item.path, kind))
-    items.sort(key=lambda item: first[item.path])
+        unit = _unit(item.nodeid)
+        first[unit] = min(kind, first.get(unit, kind))
+    units = sorted(first, key=lambda unit: (unit not in UNDIVIDED, first[unit]))
+    waiting = [unit for unit in units if first[unit] < len(FIXTURES_BY_MARK)]
+    busy = [unit for unit in units if first[unit] >= len(FIXTURES_BY_MARK)]
+    alternating = itertools.chain.from_iterable(itertools.zip_longest(waiting, busy))
+    places = {unit: place for place, unit in enumerate(alternating)}
+    items.sort(key=lambda item: places[_unit(item.nodeid)])
+
+
+def _unit(node_id: str) -> str:
+    """Return the file of a test, or its folder if the folder is undivided."""
+    path = node_id.partition("::")[0]
+    return next((folder for folder in UNDIVIDED if path.startswith(folder)), path)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -104,8 +118,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 
     class ByFileOrFolder(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            path = nodeid.partition("::")[0]
-            return next((folder for folder in UNDIVIDED if path.startswith(folder)), path)
+            return _unit(nodeid)
 
     return ByFileOrFolder(config, log)
 
