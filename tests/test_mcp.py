@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from mcp import Client
 
@@ -296,6 +297,25 @@ def test_unknown_arguments_are_refused(store: Store, tool: str, arguments: dict[
     A mistyped argument is an error, not a call with the default.
     """
     assert message in call_tool(server_of(store), tool, **arguments)["error"]
+
+
+def test_schemas_are_json_schema(store: Store) -> None:
+    """
+    Every tool accepts its declared defaults; bounds have the keywords of JSON Schema, and descriptions no indentation.
+    """
+
+    async def tools() -> list[Any]:
+        async with Client(server_of(store, writes=True)) as client:
+            return (await client.list_tools()).tools
+
+    for tool in asyncio.run(tools()):
+        assert "\n  " not in tool.description
+        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+        for schema in tool.input_schema["properties"].values():
+            assert not {"ge", "gt", "le", "lt"} & schema.keys()
+            if "default" in schema:
+                definitions = {"$defs": tool.input_schema.get("$defs", {})}
+                jsonschema.validate(schema["default"], {**schema, **definitions})
 
 
 @pytest.mark.parametrize("text", ["[1, 2, 3]", "null", '{"a": "b"}', "12"])

@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import wraps
 from heapq import heapify, heappop, heappush
 from importlib.metadata import version
-from inspect import Parameter, signature
+from inspect import Parameter, getdoc, signature
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import anyio
@@ -273,14 +273,15 @@ def _refuse_truth_value(value: Any) -> Any:
 
 
 _NUMBER = BeforeValidator(_refuse_truth_value)
-_Rows = Annotated[int, _NUMBER, Field(ge=1, le=100, description="How many to return")]
-_Start = Annotated[int, _NUMBER, Field(ge=0, le=MAX_START, description="How many to skip, for the next page")]
-_TextStart = Annotated[int, _NUMBER, Field(ge=0, description="How many characters of its text to skip")]
+# `_NUMBER` must follow `Field`; otherwise the bounds would be `ge` and `le` in the schema, which are no JSON Schema.
+_Rows = Annotated[int, Field(ge=1, le=100, description="How many to return"), _NUMBER]
+_Start = Annotated[int, Field(ge=0, le=MAX_START, description="How many to skip, for the next page"), _NUMBER]
+_TextStart = Annotated[int, Field(ge=0, description="How many characters of its text to skip"), _NUMBER]
 _Characters = Annotated[
-    int, _NUMBER, Field(ge=0, le=1_000_000, description="How much of its text to return; 0 for none")
+    int, Field(ge=0, le=1_000_000, description="How much of its text to return; 0 for none"), _NUMBER
 ]
 _MaxCharacters = Annotated[
-    int, _NUMBER, Field(ge=1_000, le=1_000_000, description="Size limit of the answer, as JSON text")
+    int, Field(ge=1_000, le=1_000_000, description="Size limit of the answer, as JSON text"), _NUMBER
 ]
 _Properties = Annotated[
     dict[str, Any] | None,
@@ -408,7 +409,8 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         """Check whether quotations are in the documents word for word, and where: give a text, an id, or quotations.
 
         Verdicts: exact; edited (a few words differ, see `differences`); stitched (from several places); misattributed
-        (not in the named source, but in another document); absent. Check what you quote before you answer.
+        (not in the named source, but in another document); absent. Check what you quote before you answer. A total of 0
+        means that the text quotes nothing: then check each sentence with `all`.
         """
         if quotations is not None:
             if id or text:
@@ -560,17 +562,19 @@ def _tool(
         call.__signature__ = shown  # type: ignore[attr-defined]
         call.__annotations__ = {name: parameter.annotation for name, parameter in shown.parameters.items()}
         call.__annotations__["return"] = dict[str, Any]
-        server.add_tool(call, annotations=annotations)
+        server.add_tool(call, description=getdoc(function), annotations=annotations)
 
     return decorate
 
 
 def _parameter(declared: OptionField) -> Parameter:
-    """Return an option as a parameter of a tool; its default is "" instead of None."""
+    """Return an option as a parameter of a tool; the default of an optional text is "" instead of None."""
     kind: Any = float if declared.is_percent else declared.type
-    described = Field(description=declared.help, **declared.bounds.keywords)
-    default = "" if declared.is_optional else declared.default
-    annotation: Any = Annotated[kind, described]
+    default = "" if declared.is_optional and kind is str else declared.default
+    annotation: Any = Annotated[kind, Field(**declared.bounds.keywords)]
+    if declared.is_optional and kind is not str:
+        annotation = annotation | None
+    annotation = Annotated[annotation, Field(description=declared.help)]
     if kind in (int, float):
         annotation = Annotated[annotation, _NUMBER]
     elif declared.is_list:
