@@ -20,6 +20,8 @@ from whorl.errors import DocumentError
 from whorl.ingest.extraction.extract_text import TextBuffer, append_text, html_text, read_mail, read_office, read_pdf
 from whorl.ingest.extraction.file_formats import (
     DOCX,
+    FORMATS,
+    HTML,
     MARKED_DOCX,
     NOTEBOOK,
     OPEN_DOCUMENT,
@@ -152,6 +154,18 @@ def test_open_document(body: str, expected: str) -> None:
     The text of an OpenDocument has its paragraphs, with notes at the end, without comments and deletions.
     """
     assert text_of(open_document(body), OPEN_DOCUMENT).strip() == expected.replace("|", "\n")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_empty_files(form: FileFormat) -> None:
+    """
+    An empty file is named as such, not as damaged; an empty page of HTML or TEI has an empty text.
+    """
+    if form in (HTML, TEI):
+        assert text_of(b"", form) == ""
+        return
+    with pytest.raises(DocumentError, match="this file is empty"):
+        text_of(b"", form)
 
 
 def test_an_encrypted_open_document() -> None:

@@ -65,6 +65,8 @@ class TextBuffer:
 
 def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
     """Append the text of a file in the format named `form`; `most_unpacked` limits the size of an unpacked archive."""
+    if not raw and form not in (HTML.name, TEI.name):
+        raise DocumentError("this file is empty")
     if form == PDF.name:
         read_pdf(raw, text)
     elif form in (DOCX.name, MARKED_DOCX.name, PPTX.name, XLSX.name):
