@@ -75,6 +75,7 @@ def test_unsuitable_values_of_numpy(value: Any) -> None:
         ({"properties": {"\ud800": 1}}, "a property cannot be called '\\ud800'"),
         ({"properties": {"a\tb": 1}}, "a property's name holds no control characters, got 'a\\tb' (document 'a')"),
         ({"properties": {"k": None}}, "property 'k' of document 'a' must be text, numbers, true, false or a list"),
+        ({"properties": {"k": [1, {"x": 1}]}}, "got {'x': 1}; give its values names of their own"),
         ({"properties": {"k": {"x": 1}}}, "of those, got {'x': 1}"),
         ({"properties": {"k": [["x"]]}}, "of those, got ['x']"),
         ({"properties": {"k": float("nan")}}, "of those, got nan"),

@@ -38,6 +38,17 @@ def in_folder(store: Store, folder: Path) -> Store:
     return store
 
 
+def test_the_parts_of_an_unknown_file(store: Store) -> None:
+    """
+    The error for a file whose parts are documents lists their ids, which continue the path after `#` or `:`.
+    """
+    others = "m_1.pdfx", "m_1.pdf$", "M_2.pdf#p1"
+    store.index([Document(key, SECOND) for key in ("m_1.pdf#p1", "m_1.pdf#p2", "m_1.pdf:3", *others)])
+    with pytest.raises(UnknownDocumentError) as error:
+        store.similar("m_1.pdf")
+    assert "but parts of it: 'm_1.pdf#p1', 'm_1.pdf#p2', 'm_1.pdf:3'; name one by its id" in str(error.value)
+
+
 def test_every_form_of_a_path_is_the_document(store: Store, tmp_path: Path) -> None:
     """
     An id, a path with dots, an absolute path and a path from another folder name the same document in all operations.

@@ -178,10 +178,13 @@ class References:
         return UnknownDocumentError(reference, self._gaps_hint(), self._nearest_id(reference))
 
     def names_hint(self, reference: str) -> str:
-        """Return a hint that lists the documents with this name; "" if at most one document has it."""
+        """Return a hint that lists the documents with this name, if there are several, or else the parts of a file."""
         names = self._find_by_name(reference)
         shown = ", ".join(shorten_repr(hit.id) for hit in names[:NAMES_SHOWN])
-        return f", but several of this name: {shown}; name one by its id" if len(names) > 1 else ""
+        if len(names) > 1:
+            return f", but several of this name: {shown}; name one by its id"
+        shown = ", ".join(shorten_repr(hit.id) for hit in self._parts(reference)[:NAMES_SHOWN])
+        return f", but parts of it: {shown}; name one by its id" if shown else ""
 
     def _gaps_hint(self) -> str:
         return "".join(f"; {gap}" for gap in self._engine.gaps("words"))

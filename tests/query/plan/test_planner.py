@@ -394,6 +394,19 @@ def test_names_of_the_settings() -> None:
 
 
 @pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("kind=pdf", "kind:pdf"), ("kind==pdf", "kind:pdf"), ("kind!=pdf", "kind:pdf"), ("x=pdf", ""), ("kind", "")],
+)
+def test_an_equals_sign_after_a_field(typed: str, meant: str) -> None:
+    """
+    `kind=pdf` is no field clause; a warning says how to write one, if the store has the field.
+    """
+    warnings = resolve(FieldClause(ast.Term(typed)), FIELDS, "", NOW)[1]
+    expected = (f"{typed!r} is looked for as words; in the field it is {meant}",) if meant else ()
+    assert warnings == expected
+
+
+@pytest.mark.parametrize(
     "clause",
     [
         ast.Wildcard(pattern("-*"), "content"),

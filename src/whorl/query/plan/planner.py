@@ -319,6 +319,8 @@ class _Resolver:
         clause, weight = leaf.clause, leaf.weight
         name = clause.field
         if name is None:
+            if isinstance(clause, ast.Term):
+                self._warn_of_equals_sign(clause.text)
             return self._combine_tests([*self._word_tests(clause, None), *self._split_name_tests(clause)], weight)
         if name in _PRESENCE:
             return self._presence_plan(clause, weight, is_wanted=_PRESENCE[name])
@@ -586,6 +588,14 @@ class _Resolver:
         if row:
             return [InOrder(tuple(row), slop, field, 0.0)]
         return [] if is_lenient else [self._no_word(self._query[clause.span.start : clause.span.end])]
+
+    def _warn_of_equals_sign(self, typed: str) -> None:
+        name, sign, value = typed.partition("=")
+        name = name.rstrip("!")
+        if sign and self._fields.resolve_names(name, self._names):
+            self.warnings.append(
+                f"{typed!r:.80} is looked for as words; in the field it is {name:.80}:{value.lstrip('='):.80}"
+            )
 
     def _no_word(self, typed: str) -> Nothing:
         reason = f"there is no word in {typed!r:.80}, so it matches nothing"
