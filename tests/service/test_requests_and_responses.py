@@ -182,6 +182,9 @@ def test_mistakes_in_a_request_are_named_by_its_parts(embedded_service: TestClie
         "/api/v1/compare", content='{"a": }', headers={"Content-Type": "application/json"}
     ).json()["error"]
     assert (answer["statusCode"], answer["message"]) == (400, "the body is not JSON: Expecting value, at character 7")
+    content = '{"query": "*", "rows": ' + "9" * 5_000 + "}"
+    answer = embedded_service.post("/api/v1/search", content=content, headers={"Content-Type": "application/json"})
+    assert answer.json()["error"] == {"statusCode": 400, "message": "a whole number has more than 4,300 digits"}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import json
+import sys
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -264,6 +265,9 @@ def answer_failures(app: FastAPI) -> None:
     async def answer_http_error(request: Request, error: HTTPException) -> Json:
         if isinstance(cause := error.__cause__, UnicodeDecodeError):
             error = HTTPException(400, f"the body is not in UTF-8, as JSON is: {invalid_byte(cause)}")
+        elif isinstance(cause, ValueError):
+            # Python's parser refuses nothing else in JSON without a JSONDecodeError.
+            error = HTTPException(400, f"a whole number has more than {sys.get_int_max_str_digits():,} digits")
         return failure_of(request.scope["path"], error)
 
 
