@@ -171,7 +171,7 @@ def test_mistakes_in_a_request_are_named_by_its_parts(embedded_service: TestClie
     assert error["message"].split("; ") == [
         *(f"x{number}: there is no such part" for number in range(10)),
         "and 3 more",
-        "choose from a, b, boilerplate, common_above, texts",
+        "choose from a, b, boilerplate, common_above, differences, texts",
     ]
     error = embedded_service.post(SEARCH, json={"query": {"query": "*"}, "sort": [{"type": "FIELD", "ascending": 7}]})
     assert "sort[0]." in error.json()["error"]["briefSummary"]
