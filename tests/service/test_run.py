@@ -13,16 +13,18 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Event
 
 import pytest
 import requests
+from starlette.responses import Response
 
 from tests.sampling import thorough
-from tests.service.served import DEADLINE_SECONDS, WHORL, Hung, Served, serving
+from tests.service.served import DEADLINE_SECONDS, WHORL, Hung, Served, listening, sending, serving
 from whorl import Document, open_store
 from whorl.errors import ParameterError
 from whorl.service.requests_and_responses import TICKETS
-from whorl.service.run import serve
+from whorl.service.run import Connection, serve
 from whorl.settings.settings import Settings
 
 pytestmark = [
@@ -251,6 +253,26 @@ def test_clients_that_ask_for_much_and_hang_up(tmp_path: Path) -> None:
         assert (response.status_code, response.json()["total"] > 0) == (200, True)
         status = Path(f"/proc/{served.process.pid}/status").read_text(encoding="ascii")
         assert int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) < 1_500_000  # type: ignore[index]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends connections of clients that do not read")
+def test_an_answer_that_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The connection of a client that leaves its answer unread is closed, so that the answer does not stay in memory.
+    """
+    closed = Event()
+
+    class Watched(Connection):
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            closed.set()
+
+    monkeypatch.setattr(f"{Connection.__module__}._UNREAD_SECONDS", 1)
+    with (
+        listening(Response(b" " * 50_000_000), Watched) as url,
+        sending(url, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+    ):
+        assert closed.wait(DEADLINE_SECONDS)
 
 
 @thorough

@@ -74,6 +74,9 @@ def trim_memory_regularly() -> None:
 
 #: Time in seconds that an unused connection stays open. Most proxies close unused connections earlier.
 _KEEP_ALIVE_SECONDS = 75
+#: Time in seconds after which Linux closes the connection of a client that leaves its answer unread. Otherwise
+#: the answer would stay in memory.
+_UNREAD_SECONDS = 60
 #: uvicorn's exit code if the service cannot start, for example because its port is in use.
 _STARTUP_FAILURE = 3
 #: Time in seconds without a response after which the supervisor replaces a worker process.
@@ -101,7 +104,10 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         # Otherwise a response waits 40 ms for the client's acknowledgement. asyncio sets this option for most sockets,
         # but not for the sockets that uvicorn binds for worker processes.
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected = transport.get_extra_info("socket")
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if sys.platform == "linux":
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1_000 * _UNREAD_SECONDS)
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
