@@ -63,3 +63,18 @@ def test_copies_of_a_text(store: Store) -> None:
     assert [quotation.verdict.value for quotation in verification.quotations] == ["absent", "absent"]
     assert verification.warnings[0].endswith("so left out 'letter 1', 'letter 2'")
     store.delete(["letter 1", "letter 2"])
+
+
+def test_parts_of_a_file(store: Store) -> None:
+    """
+    A file that no document is called means the documents whose ids continue its name after `#` or `:`.
+    """
+    quote = "The board may change the rent of any flat in the house at any time it likes"
+    store.index([Document("rules_1.pdf#p1", "Nothing else."), Document("rules_1.pdf:2", quote)])
+    store.index([Document(key, "Nothing else.") for key in ("other 1.pdf#p1", "rules_1.pdfx", "rules_1.pdf$")])
+    text = f"“{quote}” (rules_1.pdf, p. 2) and “{quote}” (other 1.pdf, p. 1)"
+    found, missed = store.verify(source=text).quotations
+    assert (found.verdict.value, found.source_id) == ("exact", "rules_1.pdf:2")
+    assert found.notes == ("took 'rules_1.pdf' for any of 2 documents: 'rules_1.pdf#p1', 'rules_1.pdf:2'",)
+    assert (missed.verdict.value, missed.source_id) == ("misattributed", "other 1.pdf#p1")
+    store.delete(["rules_1.pdf#p1", "rules_1.pdf:2", "other 1.pdf#p1", "rules_1.pdfx", "rules_1.pdf$"])
