@@ -71,6 +71,21 @@ def test_a_text_on_standard_input_can_be_searched_for(folder: Path) -> None:
     assert whorl("similar", "--store", "store", "standard-input").exit_code == 0
 
 
+def test_excluded_and_hidden_files_are_left_out(folder: Path) -> None:
+    """
+    `index`, `simhash` and `duplicates` leave out what `--exclude` names, and hidden files.
+    """
+    for name in ("notes/a.txt", "notes/.git/b.txt", "notes/c.min.js", "notes/node_modules/d.txt"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("one two three four five six seven", encoding="utf-8")
+    options = ("--exclude", "*.min.js", "--exclude", "node_modules", "notes")
+    assert whorl("index", "--store", "store", *options).stdout.startswith("1 document stored")
+    assert len(whorl("simhash", *options).stdout.splitlines()) == 1
+    (folder / "notes/e.txt").write_text("one two three four five six seven", encoding="utf-8")
+    found = whorl("duplicates", "--pairs", "--format", "json", *options).stdout
+    assert [(pair["a"], pair["b"]) for pair in map(json.loads, found.splitlines())] == [("notes/a.txt", "notes/e.txt")]
+
+
 def test_json_whose_rows_are_not_read_is_noted(folder: Path) -> None:
     """
     JSON with rows in a member is noted, and is an error if the user names a column; other JSON is then noted.

@@ -373,6 +373,75 @@ def inside(*words: str) -> list[str]:
     return [str(file.relative_path) for file in there]
 
 
+NAMES = (
+    "a.js",
+    "a.min.js",
+    "x/a.min.js",
+    "x/build/b.txt",
+    "build",
+    "x/y/c.txt",
+    "node_modules/d.js",
+    "x/node_modules/e.js",
+)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("patterns", "left"),
+    [
+        # A pattern without a slash matches a name at any depth; `*` stops at a slash.
+        (["*.min.js"], ["a.js", "build", "node_modules/d.js", "x/build/b.txt", "x/node_modules/e.js", "x/y/c.txt"]),
+        (["node_modules", "*.js"], ["build", "x/build/b.txt", "x/y/c.txt"]),
+        (["build/", "*.js"], ["build", "x/y/c.txt"]),
+        # A slash makes it relative to the named folder.
+        (["/node_modules", "*.min.js"], ["a.js", "build", "x/build/b.txt", "x/node_modules/e.js", "x/y/c.txt"]),
+        (["x/*.js", "x/c.txt", "**/build", "node_modules"], ["a.js", "a.min.js", "x/y/c.txt"]),
+        (["x/**/c.txt", "x/**/*.js", "[a-b]*"], ["node_modules/d.js"]),
+    ],
+)
+def test_excluded_files(tmp_path: Path, patterns: list[str], left: list[str]) -> None:
+    """
+    Patterns leave out files and whole folders as git's do, in folders and patterns.
+    """
+    for name in NAMES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("text")
+    for word in (str(tmp_path), f"{tmp_path}/**"):
+        found = find_files([word], list[Problem]().append, exclude=patterns)
+        assert sorted({str(file.relative_path) for file in found}) == left
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / ".gitignore").write_text("\n".join(patterns))
+    listed = subprocess.run(
+        ["git", "-C", str(tmp_path), "ls-files", "--others", "--exclude-standard"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert sorted({*listed.stdout.split()} - {".gitignore"}) == left
+
+
+def test_problems_in_an_excluded_folder(tmp_path: Path) -> None:
+    """
+    Nothing in an excluded folder is read or reported, and a named file can be excluded too.
+    """
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp/link").symlink_to("nowhere")
+    (tmp_path / "a.txt").write_text("text")
+    problems: list[Problem] = []
+    words = [str(tmp_path), str(tmp_path / "a.txt")]
+    assert list(find_files(words, problems.append, exclude=["tmp", "a.txt"])) == []
+    assert problems == []
+
+
+@pytest.mark.parametrize("pattern", ["", "/", "!a.txt"])
+def test_invalid_exclusion(pattern: str) -> None:
+    """
+    An empty pattern is an error, and so is an exception (`!`).
+    """
+    with pytest.raises(ParameterError, match="--exclude"):
+        list(find_files(["."], list[Problem]().append, exclude=[pattern]))
+
+
 def documents(*words: str) -> list[Document]:
     problems: list[Problem] = []
     read = [

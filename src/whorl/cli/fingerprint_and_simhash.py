@@ -72,7 +72,9 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
     printed = 0
 
     def texts() -> Iterator[str]:
-        for found in skip_known(find_files(paths, problems.append, follow_links=options.follow_links), set()):
+        for found in skip_known(
+            find_files(paths, problems.append, follow_links=options.follow_links, exclude=options.exclude), set()
+        ):
             for document in documents_in(found.file, problems.append, columns, on_text_table=text_tables.append):
                 waiting.append(document.id)
                 yield document.text

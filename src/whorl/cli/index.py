@@ -38,7 +38,8 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     Reads text, Markdown, HTML, TEI, e-mail (.eml), notebooks (.ipynb), OpenDocument (.odt), JSON lines (.jsonl,
     .ndjson: one {"id", "text", …} per line, other keys become fields), with whorl[files] PDF, DOCX, PPTX and XLSX,
     with whorl[data] Parquet, Arrow and web archives, and with --text-column the rows of CSV and TSV. PATHs are files,
-    folders, patterns ('data/*.parquet'), - for standard input, or addresses that fsspec knows (s3://…).
+    folders, patterns ('data/*.parquet'), - for standard input, or addresses that fsspec knows (s3://…). Files and
+    folders whose names begin with a dot, such as .git, are left out; --exclude leaves out others.
 
     The id of a file is its path relative to the folder where the store was first filled, wherever you are now.
     For a file outside that folder, the id is its absolute path.
@@ -53,7 +54,10 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     text_tables: list[str] = []
     left_out = set[str]()
     columns = RowColumns.from_names(options.text_column, options.id_column, left_out=left_out)
-    files = [found.file for found in find_files(paths, problems.append, follow_links=options.follow_links)]
+    files = [
+        found.file
+        for found in find_files(paths, problems.append, follow_links=options.follow_links, exclude=options.exclude)
+    ]
     if problems and not files:
         # A mistyped path must not create a store.
         print_problems(problems, _NOT_STORED)

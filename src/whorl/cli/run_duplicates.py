@@ -41,7 +41,7 @@ from whorl.duplicates.write_copies_of_files import (
 )
 from whorl.errors import ParameterError, WhorlError, without_login
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.ingest.files import Problem, Problems
+from whorl.ingest.files import Problem, Problems, find_files
 from whorl.ingest.rows.row_format import RowColumns
 from whorl.operations import DuplicatesOperation
 from whorl.output.duplicates import (
@@ -73,7 +73,10 @@ _TABLES = ("", ".txt", ".log", ".out")
 #: As output file, `-` is standard output; among the PATHs, it is standard input.
 _STANDARD_OUTPUT = "-"
 #: Options that are only valid if PATHs are given.
-_FILE_OPTIONS = ("within", "text_column", "id_column", "follow_links", "filtered", "annotated", "characters", "level")
+_FILE_OPTIONS = (
+    *("within", "text_column", "id_column", "follow_links", "exclude", "filtered", "annotated", "characters"),
+    "level",
+)
 #: Options that are only valid if whole documents are compared.
 _WHOLE_DOCUMENT_OPTIONS = ("annotated", "versions")
 #: Options that do not apply if the search only looks for reference texts.
@@ -86,7 +89,7 @@ _NOT_OF_PASSAGES = ("metric", "threshold", "recall", "state", "common_above", "b
 #: Options that Spark does not support.
 _NOT_OF_SPARK = (
     *("delete_list", "workers", "within", "follow_links", "annotated", "versions", "common_above", "boilerplate"),
-    *("ignore_common", "level", "reference_only", "reference_column"),
+    *("exclude", "ignore_common", "level", "reference_only", "reference_column"),
 )
 #: Options that are only valid with Spark.
 _OF_SPARK = ("input", "name_column", "checkpoints")
@@ -250,7 +253,7 @@ class DuplicatesCommand(DuplicatesOperation):
             reference_columns=self.reference_column,
             columns=RowColumns.from_names(self.text_column, self.id_column),
             is_rewritten=bool(self.folders),
-            follow_links=self.follow_links,
+            find=partial(find_files, follow_links=self.follow_links, exclude=self.exclude),
         )
         for folder in self.folders:
             require_room(reader, folder)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import TypeAlias
 from urllib.parse import unquote
 
 from whorl.duplicates.options import DuplicatesOptions
@@ -14,6 +15,7 @@ from whorl.duplicates.split_documents import piece_id, pieces_of
 from whorl.errors import DocumentError, ParameterError, shorten_repr
 from whorl.ingest.files import (
     FoundFile,
+    OnProblem,
     Problem,
     Problems,
     StandardInput,
@@ -37,6 +39,10 @@ _LONGEST_ID = 80
 _SMALL_BYTES = 200_000_000
 
 
+#: Type of `find_files` with its options.
+FindFiles: TypeAlias = Callable[[Iterable[str], OnProblem], Iterator[FoundFile]]
+
+
 class InputReader:
     """Reads all input files of a run, each once; counts documents and bytes, and collects problems.
 
@@ -48,7 +54,7 @@ class InputReader:
         reference_columns: Text columns in the rows of the reference; if empty, the text column that `columns` names.
         is_rewritten: Whether copies of the files will be written without their duplicates. Each id must then belong to
             one row only.
-        follow_links: Whether to follow links that lead out of the named folders.
+        find: Finds the files that words name; a partial `find_files` with options.
     """
 
     def __init__(
@@ -60,7 +66,7 @@ class InputReader:
         reference_columns: Sequence[str] = (),
         columns: RowColumns = RowColumns(),  # noqa: B008 - frozen
         is_rewritten: bool = False,
-        follow_links: bool = False,
+        find: FindFiles = find_files,
     ) -> None:
         self.problems = Problems()
         #: Number of documents read, number read outside the reference, and number of repeated ids.
@@ -77,9 +83,9 @@ class InputReader:
         self.added = frozenset[str]()
         self._with_documents, self._with_problems = set[str](), set[str]()
         known = set[object]()
-        self._reference = list(skip_known(_find_reference(reference, follow_links=follow_links), known))
+        self._reference = list(skip_known(_find_reference(reference, find), known))
         found = dict[object, FoundFile]()
-        for file in find_files(named, self.problems.append, follow_links=follow_links):
+        for file in find(named, self.problems.append):
             found.setdefault(file.identity, file)
         #: Number of files that are also in the reference.
         self.in_reference = len(found.keys() & known)
@@ -425,11 +431,11 @@ def require_free_columns(file: File, names: Collection[str], added: Iterable[str
         )
 
 
-def _find_reference(paths: Iterable[str], *, follow_links: bool) -> Iterator[FoundFile]:
+def _find_reference(paths: Iterable[str], find: FindFiles) -> Iterator[FoundFile]:
     """Yield the files of the reference; raise ParameterError if a path is unknown, unreadable or an empty folder."""
     for name in paths:
         problems = Problems()
-        files = list(find_files([name], problems.append, follow_links=follow_links))
+        files = list(find([name], problems.append))
         _require_no_loss(problems)
         if not files:
             raise ParameterError(f"--reference {redact_address(name)}: there is no file in this folder")

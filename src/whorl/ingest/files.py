@@ -14,7 +14,8 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from fnmatch import fnmatchcase
+from functools import cache, cached_property, partial
 from operator import attrgetter
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
@@ -132,8 +133,14 @@ class Problems(Collection[Problem]):
             self._rows_kept += is_row
 
 
-def files_under(paths: Iterable[Path], on_problem: OnProblem, *, within: PurePath | None = None) -> Iterator[Path]:
-    """Yield the named files, and all files in the named folders, at any depth, except hidden ones.
+def files_under(
+    paths: Iterable[Path],
+    on_problem: OnProblem,
+    *,
+    within: PurePath | None = None,
+    is_excluded: Callable[[Path], bool] = lambda path: False,
+) -> Iterator[Path]:
+    """Yield the named files, and all files in the named folders, at any depth, except hidden and excluded ones.
 
     The files of a folder are ordered by name. Each folder is read only once, because a link may lead to a parent
     folder. Pipes and devices are reported as problems, because reading them might never end; so are links to files
@@ -145,6 +152,8 @@ def files_under(paths: Iterable[Path], on_problem: OnProblem, *, within: PurePat
         waiting, read = [named], set[tuple[int, int]]()
         while waiting:
             path = waiting.pop()
+            if is_excluded(path):
+                continue
             try:
                 status = path.stat()
                 if root is not None and path != within and _leads_out(path, root, is_named=path == named):
@@ -469,13 +478,26 @@ class StandardInput:
         return io.BufferedReader(io.FileIO(os.dup(self._copy.fileno()), "r"))
 
 
-def find_files(named: Iterable[str], on_problem: OnProblem, *, follow_links: bool = False) -> Iterator[FoundFile]:
+def find_files(
+    named: Iterable[str], on_problem: OnProblem, *, follow_links: bool = False, exclude: Sequence[str] = ()
+) -> Iterator[FoundFile]:
     """Yield the files that command-line arguments name: `-`, paths, patterns (`data/**/*.parquet`), addresses.
 
-    Links out of the named folder or the fixed part of a pattern are followed only with `follow_links`. Raises
-    ParameterError if fsspec is missing, or has no file system for an address.
+    Links out of the named folder or the fixed part of a pattern are followed only with `follow_links`. Files and
+    folders that match a pattern of `exclude`, written as in .gitignore, are left out. Raises ParameterError if a
+    pattern is invalid, fsspec is missing, or has no file system for an address.
     """
     addresses: dict[str, str] = {}
+    patterns = [_parse_exclusion(pattern) for pattern in exclude]
+
+    def is_excluded(base: PurePath, path: PurePath) -> bool:
+        parts = path.relative_to(base).parts
+        return any(
+            _matches(parts[:depth], pattern) and (depth < len(parts) or not is_folder or os.path.isdir(path))
+            for pattern, is_folder in patterns
+            for depth in range(1, len(parts) + 1)
+        )
+
     for word in named:
         # fsspec knows schemes only in lower case, so convert a scheme to lower case.
         local = _LOCAL.sub("", _SCHEME.sub(lambda scheme: scheme[0].lower(), word))
@@ -483,7 +505,8 @@ def find_files(named: Iterable[str], on_problem: OnProblem, *, follow_links: boo
             yield FoundFile(StandardInput(), PurePosixPath("standard-input"))
             continue
         if "://" in local:
-            yield from _find_remote_files(local, addresses, on_problem)
+            remote = _find_remote_files(local, addresses, on_problem)
+            yield from (found for found in remote if not is_excluded(PurePath(), found.relative_path))
             continue
         if any(wildcard in local for wildcard in PATTERN) and not os.path.lexists(local):
             base = within = Path(*fixed_parts(Path(local).parts))
@@ -493,8 +516,31 @@ def find_files(named: Iterable[str], on_problem: OnProblem, *, follow_links: boo
         else:
             within = Path(local)
             base, paths = within if os.path.isdir(local) else within.parent, [within]
-        for file in files_under(paths, on_problem, within=None if follow_links else within):
+        skip = partial(is_excluded, base)
+        for file in files_under(paths, on_problem, within=None if follow_links else within, is_excluded=skip):
             yield FoundFile(file, PurePosixPath(file.relative_to(base).as_posix()))
+
+
+def _parse_exclusion(pattern: str) -> tuple[tuple[str, ...], bool]:
+    """Return the parts of a pattern as in .gitignore, and whether it matches only folders.
+
+    A pattern without a slash, except at its end, matches names at any depth.
+    """
+    parts = tuple(part for part in pattern.split("/") if part)
+    if not parts or pattern.startswith("!"):
+        raise ParameterError(
+            f"--exclude {pattern!r} must be a name or pattern of files or folders to leave out, such as '*.min.js'"
+        )
+    return parts if "/" in pattern.rstrip("/") else ("**", *parts), pattern.endswith("/")
+
+
+def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Check whether a path matches a pattern; `**` stands for any number of folders."""
+    if not pattern:
+        return not parts
+    if pattern[0] == "**":
+        return any(_matches(parts[skipped:], pattern[1:]) for skipped in range(len(parts) + 1))
+    return bool(parts) and fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])
 
 
 def skip_known(named: Iterable[FoundFile], known: set[object]) -> Iterator[FoundFile]:

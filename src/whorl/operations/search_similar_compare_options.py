@@ -33,7 +33,7 @@ RESULT_FILES = only("cli", because="returns the result, and writes no files")
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Options for reading documents from files: the columns of rows, and whether to follow symbolic links."""
+    """Options for reading documents from files: columns of rows, symbolic links, and files to leave out."""
 
     text_column: str | None = option(
         "The column, or key, with the texts in rows; doc.text names a nested one.  [default: text]",
@@ -47,6 +47,13 @@ class Columns:
     )
     follow_links: bool = flag(
         "Follow symbolic links that lead out of the named folder, or out of the fixed part of a pattern.", absent=FILES
+    )
+    exclude: tuple[str, ...] = option(
+        "Leave out files and folders of this name, such as '*.min.js' or node_modules, as in .gitignore: "
+        "drafts/*.txt is relative to PATH, build/ is a folder. Can be given several times.",
+        "PATTERN",
+        default=(),
+        absent=FILES,
     )
 
 
