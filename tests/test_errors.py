@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import inspect
 import pickle
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -113,3 +115,21 @@ def test_bad_values_are_value_errors(kind: type[Exception]) -> None:
     """
     with pytest.raises(ValueError, match="a"):
         raise kind("a")
+
+
+def test_messages_of_all_front_ends_name_no_flags() -> None:
+    """
+    Texts of modules that the service uses name flags only as part of a command in quotation marks; `--fail-on` has no
+    other front end.
+    """
+    source = Path(errors.__file__).parent
+    modules = [*source.glob("search/**/*.py"), source / "output/checked_quotations.py"]
+    modules += [source / f"duplicates/{name}.py" for name in ("retention", "options", "results", "clusters")]
+    named = [
+        f"{module.name}: {node.value}"
+        for module in modules
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value
+        if re.search(r"--[a-z]", re.sub("'whorl [^']*'", "", node.value)) and "--fail-on" not in node.value
+    ]
+    assert named == []

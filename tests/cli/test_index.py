@@ -86,6 +86,21 @@ def test_excluded_and_hidden_files_are_left_out(folder: Path) -> None:
     assert [(pair["a"], pair["b"]) for pair in map(json.loads, found.splitlines())] == [("notes/a.txt", "notes/e.txt")]
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="the file system has only names in UTF-8")
+@pytest.mark.parametrize("command", [("index", "--store", "store"), ("duplicates",), ("simhash",)])
+def test_names_that_are_not_utf_8(folder: Path, command: tuple[str, ...]) -> None:
+    """
+    A file name that is not UTF-8 is reported with a remedy, and the other files are read.
+    """
+    (folder / "notes").mkdir()
+    for name in (b"caf\xe9.txt", b"a.txt", b"b.txt"):
+        Path(os.fsdecode(os.fsencode(folder / "notes") + b"/" + name)).write_text("one two three four five six seven")
+    done = whorl(*command, "notes")
+    assert done.stderr.count("its name is not UTF-8") == 1
+    assert "convmv" in done.stderr
+    assert len(done.stdout) > 0
+
+
 def test_json_whose_rows_are_not_read_is_noted(folder: Path) -> None:
     """
     JSON with rows in a member is noted, and is an error if the user names a column; other JSON is then noted.

@@ -131,6 +131,20 @@ def test_exclude_and_min_words(folder: Path) -> None:
     assert whorl(*arguments, "--exclude", "name:b.txt", "--min-words", "18").stdout.count("\n") == 1
 
 
+def test_csv_of_passages(folder: Path) -> None:
+    """
+    --csv-passages has a line for each passage of --json, and excludes other formats.
+    """
+    (folder / "own.txt").write_text(SECOND, encoding="utf-8")
+    arguments = ("sources", "--store", "store", "own.txt")
+    listed = json.loads(whorl(*arguments, "--json").stdout)["sources"]
+    expected = [(source["id"], str(passage["b"]["start"])) for source in listed for passage in source["passages"]]
+    rows = csv.DictReader(io.StringIO(whorl(*arguments, "--csv-passages").stdout))
+    assert [(row["id"], row["start_b"]) for row in rows] == expected
+    assert expected
+    assert whorl(*arguments, "--csv-passages", "--json").exit_code == 2
+
+
 def test_an_exclusion_of_no_document(folder: Path) -> None:
     """
     If the query of --exclude matches no document, a note says so; for an id, the note has the query that matches it.

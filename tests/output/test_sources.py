@@ -13,8 +13,17 @@ import pytest
 
 from whorl.fingerprint.compare_texts import CommonWords, compare, compare_words, words_of
 from whorl.output.compare_documents import ReadText
-from whorl.output.sources import COLUMNS, common_line, notes, recall_line, report, sources_values, write_sources
-from whorl.search.attribution.results import Attribution, Common, Promise, TextSource
+from whorl.output.sources import (
+    COLUMNS,
+    common_line,
+    notes,
+    recall_line,
+    report,
+    sources_values,
+    write_source_passages,
+    write_sources,
+)
+from whorl.search.attribution.results import Attribution, Common, HashedPassage, Promise, TextSource
 
 TEXT = "So:\nthe quick brown fox jumps over a lazy dog."
 SOURCE = "The quick brown fox jumps!\n"
@@ -95,6 +104,21 @@ def test_csv() -> None:
     head, row = csv.reader(io.StringIO(out.getvalue()))
     assert tuple(head) == COLUMNS
     assert row == ["b,\n1", "B", "5", "0.5", "5", "0", "0.166666", "0.166666", "1.0", "1", "1"]
+
+
+def test_csv_of_passages() -> None:
+    """
+    CSV of passages has a row for each passage, with its place in both texts; a store without texts has no place in B.
+    """
+    found, out = example_attribution(), io.StringIO()
+    hashed = replace(found.sources[0], passages=(HashedPassage((0, 9), 8),), content="")
+    write_source_passages(READ, replace(found, sources=(*found.sources, hashed)), out)
+    exact, without_text = csv.DictReader(io.StringIO(out.getvalue()))
+    assert (exact["id"], exact["words"], exact["first_line_a"]) == ("b", "5", "2")
+    assert TEXT[: int(exact["start_a"])].count("\n") == 1
+    for side, text in (("a", TEXT), ("b", SOURCE)):
+        assert exact[f"text_{side}"] == text[int(exact[f"start_{side}"]) : int(exact[f"end_{side}"])]
+    assert (without_text["text_a"], without_text["start_b"], without_text["text_b"]) == (TEXT[:9], "", "")
 
 
 def test_notes_on_the_search() -> None:

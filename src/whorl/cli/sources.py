@@ -19,11 +19,20 @@ from whorl.cli.shared.open_store_and_documents import (
 )
 from whorl.cli.shared.output_files import open_output, report_file
 from whorl.cli.shared.single_value_options import SingleValueCommand
+from whorl.errors import ParameterError
 from whorl.operations import SourcesOperation
 from whorl.output.compare_documents import ReadText
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import plural
-from whorl.output.sources import common_line, excluded_line, notes, report, sources_values, write_sources
+from whorl.output.sources import (
+    common_line,
+    excluded_line,
+    notes,
+    report,
+    sources_values,
+    write_source_passages,
+    write_sources,
+)
 from whorl.search.attribution.results import Attribution, Level
 from whorl.search.similar.fetch_query_sources import SOURCE
 
@@ -36,9 +45,18 @@ _LEVELS: tuple[Level, ...] = get_args(Level)
 @operation_options(SourcesOperation)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: all sources, with their passages in both texts.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one source per line.")
+@click.option(
+    "--csv-passages", is_flag=True, help="Print CSV, one passage per line, with its place and text in TEXT and source."
+)
 @HTML
 def sources(
-    named: str, scope: SearchScope, options: SourcesOperation, as_json: bool, as_csv: bool, html: str | None
+    named: str,
+    scope: SearchScope,
+    options: SourcesOperation,
+    as_json: bool,
+    as_csv: bool,
+    csv_passages: bool,
+    html: str | None,
 ) -> None:
     """Find the documents that a text comes from: a small set that covers as much of it as possible.
 
@@ -57,6 +75,8 @@ def sources(
 
     All of these are counted on whole texts. The last line gives the recall of the search for documents.
     """  # noqa: D301 - click wants the control character
+    if csv_passages and (as_json or as_csv):
+        raise ParameterError("--csv-passages excludes --json and --csv; leave one of them out")
     target = report_file(html, [named, *options.boilerplate], as_json=as_json, as_csv=as_csv)
     options = with_boilerplate_texts(options, [named])
     with open_store_or_files(scope) as (opened, lost):
@@ -76,10 +96,13 @@ def sources(
             out.write(report(read, attribution))
     if as_json:
         click.echo(json_text(sources_values(read, attribution)))
-    elif as_csv:
+    elif as_csv or csv_passages:
         print_notes(notes(attribution))
         with open_output(None) as out:
-            write_sources(attribution, out)
+            if as_csv:
+                write_sources(attribution, out)
+            else:
+                write_source_passages(read, attribution, out)
     else:
         _print(attribution, options)
     if options.fail_on is not None and not attribution.is_complete:

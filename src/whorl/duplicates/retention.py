@@ -184,8 +184,8 @@ def _first_of(value: Any) -> Any:
 def unknown_rank(keep: Keep, document_id: str, others: int) -> ParameterError:
     """Return the error for a cluster of unranked documents: the document with this id, and `others` more."""
     return ParameterError(
-        f"the {keep.by} of {document_id!r} and {others} more is unknown; name another column (--keep "
-        f"{keep.by}:COLUMN), or keep the first or the longest"
+        f"the {keep.by} of {document_id!r} and {others} more is unknown; name another column or property "
+        f"(keep {keep.by}:NAME), or keep the first or the longest"
     )
 
 

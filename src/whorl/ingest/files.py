@@ -43,6 +43,12 @@ if TYPE_CHECKING:
 
 #: Smallest value of the setting `max_file_bytes`. Files of at most this size are read without loading the settings.
 _SMALL_BYTES = 1_000_000
+#: Bytes of a file name that are not UTF-8, as Python reads them.
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_NOT_UTF_8 = (
+    "its name is not UTF-8, so it cannot be an id; rename it, for instance with "
+    "'convmv -f windows-1252 -t utf-8 -r --notest FOLDER'"
+)
 #: Maximum number of row problems (see `Problems`) to store; others are only counted.
 _ROW_PROBLEMS_KEPT = 100
 
@@ -234,6 +240,8 @@ def documents_in(
             as_text = on_text_table is not None and not columns.is_text_named
             form = format_of_rows(opened, name, columns, text_from_bytes, as_text=as_text)
             if form is None:
+                if _SURROGATES.search(file_id):
+                    raise DocumentError(_NOT_UTF_8)
                 if on_text_table and _may_have_rows(opened, name, columns):
                     on_text_table(str(file))
                 yield Document(id=file_id, text=_readable_text(opened, file, on_problem), name=title)

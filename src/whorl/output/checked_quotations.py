@@ -101,7 +101,8 @@ def write_quotations(read: ReadText, verification: Verification, out: IO[str]) -
 
 def totals_line(verification: Verification) -> str:
     if not verification.quotations:
-        return "No quotation found: nothing stands between quotation marks or in a block quote (--all: every sentence)."
+        found = "No quotation found: nothing stands between quotation marks or in a block quote"
+        return f"{found} (the option all checks every sentence)."
     counts = ", ".join(f"{number:,} {name}" for name, number in verification.counts.items() if number)
     total = plural(len(verification.quotations), "quotation")
     return f"{total} looked for in {plural(verification.documents, 'document')}: {counts}."

@@ -35,6 +35,11 @@ from whorl.search.attribution.results import Attribution, Common, TextSource
 COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares.NAMES, "shingles", "passages")
 #: Further columns if the text has common text, that is, boilerplate.
 _RESIDUAL_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
+#: Columns of the CSV file with one row per passage: its place in the text (A) and in its source (B).
+PASSAGE_COLUMNS = (
+    *("id", "name", "words"),
+    *(f"{name}_{side}" for side in ("a", "b") for name in ("start", "end", "first_line", "last_line", "text")),
+)
 #: Maximum number of passages that the report shows for a source; the longest come first.
 MOST_SHOWN = 200
 #: Number of colours. More sources share colours; a number next to a passage identifies its source.
@@ -170,6 +175,16 @@ def write_sources(attribution: Attribution, out: IO[str]) -> None:
 
     columns = COLUMNS if attribution.common is None else (*COLUMNS, *_RESIDUAL_COLUMNS)
     write_csv(columns, map(row, attribution.sources), out)
+
+
+def write_source_passages(read: ReadText, attribution: Attribution, out: IO[str]) -> None:
+    def row(source: dict[str, Any], passage: dict[str, Any]) -> dict[str, object]:
+        sides = {side: passage[side] or {} for side in ("a", "b")}
+        places = {f"{name}_{side}": value for side, place in sides.items() for name, value in place.items()}
+        return {"id": source["id"], "name": source["name"], "words": passage["words"], **places}
+
+    sources = sources_values(read, attribution)["sources"]
+    write_csv(PASSAGE_COLUMNS, (row(source, each) for source in sources for each in source["passages"]), out)
 
 
 def notes(attribution: Attribution) -> list[str]:

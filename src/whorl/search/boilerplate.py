@@ -167,7 +167,7 @@ def boilerplate_detector(
     if engine.passage_scheme is None:
         raise ParameterError(
             "common text is found by passages, and this store does not have the passages of all its documents: 'whorl "
-            "index --passages' adds them (docs/boilerplate.md); boilerplate can also be given as files"
+            "index --passages' adds them (docs/boilerplate.md); or give the common texts themselves (boilerplate)"
         )
     return replace(named, frequencies=Frequencies(engine, engine.passage_scheme, limit))
 

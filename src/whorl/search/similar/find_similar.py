@@ -585,4 +585,4 @@ def _best_effort_warnings(search: SimilarSearch) -> list[str]:
         return [*gaps]
     if search.plan.promised or not search.plan.source_size:
         return []
-    return [f"FINGERPRINT:{search.source.name} is best effort: see 'whorl similar --explain'"]
+    return [f"FINGERPRINT:{search.source.name} is best effort, so hits may be missing; explain the query to see why"]
