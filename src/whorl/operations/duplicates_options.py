@@ -113,7 +113,7 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
         "Compare only documents with the same value in this column, for instance a language or a source.",
         "COLUMN",
         names={"cli": "within_column"},
-        absent=only("cli", "python", because="compares all documents of a store"),
+        absent=only("cli", "python", because="compares stored sketches, made without the values of properties"),
     )
     level: Literal["document", "paragraph", "line", "passage"] = option(
         "What is compared; --filtered then removes it from the texts. Paragraphs end at empty lines; passages are "
