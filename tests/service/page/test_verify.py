@@ -16,6 +16,8 @@ ANSWER = (
 
 def open_view(page: Page) -> None:
     page.get_by_role("navigation").get_by_role("link", name="Quotations").click()
+    # Until the view is shown, the page takes a pasted text for its sources.
+    expect(page.get_by_role("heading", name="Check quotations", exact=True)).to_be_visible()
 
 
 def test_a_pasted_answer(page: Page, shots: Path) -> None:
