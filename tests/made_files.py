@@ -103,7 +103,8 @@ def sheet(*rows: list[Any]) -> bytes:
 
 def open_document(body: str, manifest: str = "") -> bytes:
     """An OpenDocument text with the XML of a body."""
-    names = "".join(f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text"))
+    spaces = {"office": "office", "text": "text", "svg": "svg-compatible"}.items()
+    names = "".join(f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{space}:1.0"' for name, space in spaces)
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         archive.writestr("mimetype", "application/vnd.oasis.opendocument.text")

@@ -146,8 +146,14 @@ def test_tei(body: str, expected: str, encoding: str) -> None:
         ),
         ("<text:tracked-changes><text:p>was</text:p></text:tracked-changes><text:p>is</text:p>", "is"),
         ("<text:p>o<office:annotation><text:p>remark</text:p></office:annotation>ne</text:p>", "one"),
+        ("<office:automatic-styles>EUR</office:automatic-styles><text:p>one</text:p>", "one"),
+        ("<text:p><text:title>Report</text:title> 2026</text:p>", "Report 2026"),
+        (
+            "<text:p>one<svg:title>a chart</svg:title><office:binary-data>QUJD</office:binary-data> two</text:p>",
+            "one two",
+        ),
     ],
-    ids=["blanks", "spans", "notes", "changes", "comments"],
+    ids=["blanks", "spans", "notes", "changes", "comments", "formats of numbers", "title as a field", "pictures"],
 )
 def test_open_document(body: str, expected: str) -> None:
     """
@@ -185,11 +191,12 @@ SHOWN = {"output_type": "display_data", "data": {"image/png": "AAAA", "text/plai
     [
         ({"cells": [{**CELL, "outputs": [RESULT, SHOWN]}, {"source": "three"}]}, "one two three printed <Figure>"),
         ({"worksheets": [{"cells": [{"input": "one", "outputs": [RESULT]}, CELL]}]}, "one one two printed"),
+        ({"worksheets": [{"cells": [{"input": "one"}]}, {"cells": [{"source": "two"}]}]}, "one two"),
         ({"cells": []}, ""),
         ({"cells": 1}, '{"cells": 1}'),
         ([], "[]"),
     ],
-    ids=["version 4", "version 3", "empty", "damaged", "another file"],
+    ids=["version 4", "version 3", "two worksheets", "empty", "damaged", "another file"],
 )
 def test_notebooks(notebook: object, expected: str) -> None:
     """
@@ -343,11 +350,32 @@ def test_the_mails_of_a_mailbox() -> None:
     """
     The text of a mailbox has all its messages without attachments; "From" at the start of a line can be a word.
     """
-    one, two = mail("S", "plain\nFrom words", attached=pdf("attached")), mail("T", "other")
+    one, two = mail("S", "plain\nFrom 9:00\nPlan: words", attached=pdf("attached")), mail("T", "other")
     text = TextBuffer(1000)
     read_mail(b"From a@b.org Mon Nov 30 10:00:00 2026\n" + one + b"\nFrom - Tue Dec 01 09:10:00 2026\r\n" + two, text)
-    assert str(text).split() == ["S", "plain", "From", "words", "T", "other"]
+    assert str(text).split() == ["S", "plain", "From", "9:00", "Plan:", "words", "T", "other"]
     assert not text.problems
+
+
+@pytest.mark.parametrize(
+    "time", ["Mon Nov  3 10:00:00 2026", "Mon, 3 Nov 2026 10:00 +0100", "Mon Nov 03 10:00:00 +0000 2026"]
+)
+def test_times_in_a_mailbox(time: str) -> None:
+    """
+    A message starts at its line with the sender and the time, in the forms that mail programs write.
+    """
+    text = TextBuffer(1000)
+    read_mail(b"".join(f"From a@b.org {time}\nSubject: {word}\n\nbody\n\n".encode() for word in "ST"), text)
+    assert str(text).split() == ["S", "body", "T", "body"]
+
+
+def test_invalid_headers_of_a_mail() -> None:
+    """
+    A header that Python's parser cannot read does not hide the text of its mail, and of others in the mailbox.
+    """
+    text = TextBuffer(1000)
+    read_mail(b"Subject: S\nContent-Type: multipart/mixed; quoted-printable*\n\nbody", text)
+    assert str(text).split() == ["S", "body"]
 
 
 def test_a_part_of_a_mail_that_cannot_be_decoded() -> None:
@@ -431,6 +459,26 @@ def test_text_that_a_reader_does_not_see(properties: str, fill: str, expected: s
         word("three"), "word/document.xml", lambda old: old.replace(b"<w:tbl>", body.encode() + b"<w:tbl>")
     )
     assert words(DOCX, made) == expected.split()
+
+
+def test_paragraphs_of_white_text() -> None:
+    """
+    White paragraphs stay apart, a word of several white runs stays whole, and a text box in a white run is not lost.
+    """
+
+    def run(content: str) -> str:
+        return f'<w:r><w:rPr><w:color w:val="FFFFFF"/></w:rPr>{content}</w:r>'
+
+    box = "<w:pict><w:txbxContent><w:p><w:r><w:t>boxed</w:t></w:r></w:p></w:txbxContent></w:pict>"
+    first = run("<w:t>un</w:t>") + run("<w:t>seen</w:t>") + "<w:r><w:t>seen</w:t></w:r>" + run("<w:t>white</w:t>")
+    body = f"<w:p>{first}</w:p><w:p>{run('<w:t>other</w:t>')}{run(box)}</w:p>"
+    made = with_member(
+        word("end"), "word/document.xml", lambda old: old.replace(b"<w:body>", b"<w:body>" + body.encode())
+    )
+    text = TextBuffer(1000)
+    read_office(made, DOCX.name, 50_000_000, text)
+    parts = [part.strip() for part in str(text).split("\n\n")]
+    assert [*filter(None, parts)] == ["seen", "end", "unseen white", "other", "boxed"]
 
 
 @pytest.mark.parametrize("character", "\u115f\u1160\u180e\u200b\u2065\u3164\uffa0")
