@@ -318,6 +318,26 @@ def test_schemas_are_json_schema(store: Store) -> None:
                 jsonschema.validate(schema["default"], {**schema, **definitions})
 
 
+@pytest.mark.parametrize("limit", [2_500, 100_000])
+@pytest.mark.parametrize("step", [3, 12])
+def test_pages_of_differences(store: Store, step: int, limit: int) -> None:
+    """
+    `next_start` leads to all passages and all differences, also if there are more of one, or if an answer is cut.
+    """
+    words = [f"word{number}" for number in range(240)]
+    changed = [f"other{at}" if at % step == 0 else word for at, word in enumerate(words)]
+    start: int | None = 0
+    passages, differences = set[int](), set[int]()
+    while start is not None:
+        texts = {"a_text": " ".join(words), "b_text": " ".join(changed), "differences": True}
+        answer = call_tool(server_of(store), "compare", **texts, start=start, max_characters=limit)
+        passages |= {passage["a"]["start"] for passage in answer["passages"]}
+        differences |= {difference["a"]["start"] for difference in answer["differences"]}
+        start = answer.get("next_start")
+    assert (len(passages), len(differences)) == (answer["total"], answer["total_differences"])
+    assert differences == {len(" ".join([*words[:at], ""])) for at in range(0, 240, step)}
+
+
 @pytest.mark.parametrize("text", ["[1, 2, 3]", "null", '{"a": "b"}', "12"])
 def test_text_that_is_json(store: Store, text: str) -> None:
     """

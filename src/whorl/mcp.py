@@ -589,14 +589,19 @@ def _value(declared: OptionField, arguments: dict[str, Any]) -> Any:
 
 
 def _paginate(answer: _Json, items: str, start: int, max_characters: int) -> _Json:
-    """Shorten an answer to the permitted size; add the number of removed items, and the start of the next page."""
+    """Shorten an answer to the permitted size; add the number of removed items, and the start of the next page.
+
+    The differences of a comparison are a second list with the same pages. If one of the lists is cut shorter, the next
+    page repeats items of the other, so that no item is skipped.
+    """
     answer = {"untrusted_content": _UNTRUSTED, **answer}
     left_out = trim(answer, max_characters)
-    total = answer.get("characters" if items == "text" else "total", 0)
-    end = start + len(answer.get(items, ()))
-    if start < end < total and (items == "text" or end <= MAX_START):
+    totals = {items: answer.get("characters" if items == "text" else "total", 0)}
+    totals["differences"] = answer.get("total_differences", 0)
+    ends = [end for name, total in totals.items() if (end := start + len(answer.get(name, ()))) < total]
+    if start < (end := min(ends, default=start)) and (items == "text" or end <= MAX_START):
         answer["next_start"] = end
-    elif left_out[items]:
+    elif any(left_out[name] for name in totals):
         answer["note"] = _TOO_SMALL
     if left_out:
         answer["left_out"] = dict(left_out)
