@@ -395,7 +395,14 @@ def test_names_of_the_settings() -> None:
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("kind=pdf", "kind:pdf"), ("kind==pdf", "kind:pdf"), ("kind!=pdf", "kind:pdf"), ("x=pdf", ""), ("kind", "")],
+    [
+        ("kind=pdf", "kind:pdf"),
+        ("kind==pdf", "kind:pdf"),
+        ("kind!=pdf", "NOT kind:pdf"),
+        ("kind=", "kind:…"),
+        ("x=pdf", ""),
+        ("kind", ""),
+    ],
 )
 def test_an_equals_sign_after_a_field(typed: str, meant: str) -> None:
     """

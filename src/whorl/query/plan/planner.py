@@ -591,11 +591,10 @@ class _Resolver:
 
     def _warn_of_equals_sign(self, typed: str) -> None:
         name, sign, value = typed.partition("=")
-        name = name.rstrip("!")
-        if sign and self._fields.resolve_names(name, self._names):
-            self.warnings.append(
-                f"{typed!r:.80} is looked for as words; in the field it is {name:.80}:{value.lstrip('='):.80}"
-            )
+        field, value = name.rstrip("!"), value.lstrip("=") or "…"
+        if sign and self._fields.resolve_names(field, self._names):
+            meant = f"{'NOT ' if field != name else ''}{field:.80}:{value:.80}"
+            self.warnings.append(f"{typed!r:.80} is looked for as words; in the field it is {meant}")
 
     def _no_word(self, typed: str) -> Nothing:
         reason = f"there is no word in {typed!r:.80}, so it matches nothing"
