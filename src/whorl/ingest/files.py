@@ -499,7 +499,8 @@ def find_files(
     patterns = [_parse_exclusion(pattern) for pattern in exclude]
 
     def is_excluded(base: PurePath, path: PurePath) -> bool:
-        parts = path.relative_to(base).parts
+        # Most runs have no patterns, and relative paths take long.
+        parts = path.relative_to(base).parts if patterns else ()
         return any(
             _matches(parts[:depth], pattern) and (depth < len(parts) or not is_folder or os.path.isdir(path))
             for pattern, is_folder in patterns
