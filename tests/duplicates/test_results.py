@@ -118,7 +118,7 @@ def test_retention_policies_choose_the_document_to_keep() -> None:
     assert retained == {"first": {"a"}, "longest": {"b"}, "newest": {"c"}}
     with (
         duplicates_among(documents, parse_pair_options("jaccard", 80, 95)) as duplicates,
-        pytest.raises(ParameterError, match="--keep newest:COLUMN"),
+        pytest.raises(ParameterError, match="keep newest:NAME"),
     ):
         list(documents_to_remove(duplicates.clusters(complete=True), "newest"))
     with pytest.raises(ParameterError, match=r"^keep must be one of first, longest, .*, got 'bogus'$"):
