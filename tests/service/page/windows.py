@@ -44,8 +44,11 @@ def visited(tab: Page, address: str) -> Iterator[Page]:
     """Show a service of the test in a shared tab, because a new window takes longer than a visit."""
     reset(tab)
     tab.goto(address)
-    yield tab
-    tab.unroute_all(behavior="ignoreErrors")
-    tab.evaluate("sessionStorage.clear()")
-    # Leave the page while its service answers.
-    tab.goto("about:blank")
+    try:
+        yield tab
+    finally:
+        # A failed test must not change the tests after it.
+        tab.unroute_all(behavior="ignoreErrors")
+        tab.evaluate("sessionStorage.clear()")
+        # Leave the page while its service answers.
+        tab.goto("about:blank")
