@@ -483,6 +483,23 @@ def test_brackets_before_a_link() -> None:
     assert LINK.findall("[see [the lease](a.txt)") == [("the lease", "", "a.txt")]
 
 
+@pytest.mark.parametrize("source", ["[[1](a.txt)]", "[[[1](a.txt)]]", "[see [1](a.txt)]", "[see [law](a.txt), p. 3]"])
+def test_links_within_brackets(source: str) -> None:
+    """
+    A link after a quotation names its source, also within brackets and after other words in them.
+    """
+    assert [quotation.sources[0].names[0] for quotation in quotations_of(f"“the rent” {source}")[1]] == ["a.txt"]
+
+
+def test_links_within_brackets_at_the_end_of_a_block_quote() -> None:
+    """
+    A link within brackets names the source of a block quote; a link around a picture names its target.
+    """
+    found = quotations_of("> The rent is due. [[1](a.txt)]\n\nAnd:\n\n> The rent is due. [![p](p.png)](a.txt)")[1]
+    assert [quotation.sources[0].names[0] for quotation in found] == ["a.txt", "a.txt"]
+    assert found[0].quote == "The rent is due."
+
+
 def test_quotations_in_a_footnote() -> None:
     """
     Up to seven words between marks in a footnote are a title, more are a quotation.

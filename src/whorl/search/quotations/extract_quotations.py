@@ -114,7 +114,7 @@ _BRACKETS = re.compile(_NAME_IN_BRACKETS)
 _NEXT_LINE = re.compile(rf"[ \t.]{{0,3}}\n\n?[ \t]*{_NAME_IN_BRACKETS}[ \t.]*$", re.MULTILINE)
 #: A footnote mark, link or name in brackets at the end of a block quote, and its maximum length in characters.
 _LAST_SOURCE = re.compile(
-    rf"(?<!\s)\s*(?:(?P<mark>{_FOOTNOTE_MARK.pattern})|(?P<link>\(?{LINK.pattern}\)?|{ADDRESS.pattern})|{_NAME_IN_BRACKETS})[\s.,;]*\Z"
+    rf"(?<!\s)\s*(?:(?P<mark>{_FOOTNOTE_MARK.pattern})|(?P<link>\(?{LINK.pattern}\)?|\[{LINK.pattern}\]|{ADDRESS.pattern})|{_NAME_IN_BRACKETS})[\s.,;]*\Z"
 )
 _LONGEST_LAST_SOURCE = 1_000
 #: The end of a sentence or of a quotation in marks, or the beginning of a text.
@@ -127,6 +127,8 @@ _BEFORE_MARK, _BEFORE_BRACKETS, _BEFORE_LINK, _BETWEEN = (
     re.compile(rf"[{marks}]{{0,{most}}}(?:<sup>)?")
     for marks, most in ((r" \t.,;:!?)*_|", 6), (r" \t.,;:*_|", 6), (" .,;:—–(*_|-", 9), (r" \t,;", 3))
 )
+#: A link that can be within brackets, after other words: `[see [1](a.txt)]`.
+_LINK_IN_BRACKETS = re.compile(rf"(?:\[[^\]\n]{{0,300}})?{LINK.pattern}")
 #: The name of a source after a dash or "Source:", up to the end of the line or in the next line; or in the next cell.
 _NAME_AFTER_DASH = re.compile(
     rf"[ \t.*_]{{0,5}}(?:(?:\n\n?[ \t]*)?(?:—|―|–|--+|{_SOURCE_WORD})[ \t]*(\S.{{0,300}})$|\|([^|\n]{{1,300}})\|)",
@@ -449,7 +451,7 @@ def _with_sources(
             name, is_link = next(filter(None, brackets.groups())), brackets[1] is not None
             sources[read_source(name.partition("|")[0] if is_link else name, is_certain=is_link)] = None
             at = brackets.end()
-        elif link := LINK.match(text, starts[2]) or ADDRESS.match(text, starts[2]):
+        elif link := _LINK_IN_BRACKETS.match(text, starts[2]) or ADDRESS.match(text, starts[2]):
             sources[read_source(link[0])] = None
             at = link.end()
         elif is_first and (named := _NAME_AFTER_DASH.match(text, at)):
