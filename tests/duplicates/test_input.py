@@ -55,6 +55,28 @@ def test_reference_ids_have_the_file_as_prefix(tmp_path: Path) -> None:
     assert [document.id for document in reading.documents()] == ["1"]
 
 
+@pytest.mark.parametrize(
+    ("named", "ids"),
+    [
+        (["c.txt", "."], ["c.txt", "a.txt"]),
+        ([".", "c.txt"], ["a.txt", "b.txt"]),
+        (["b.txt", "a.txt", "c.txt"], ["b.txt", "a.txt"]),
+        (["./c.txt", "b.txt", "a.txt"], ["c.txt", "a.txt"]),
+    ],
+)
+def test_a_file_with_several_names_has_the_first_as_id(
+    named: list[str], ids: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A file that is named twice, also by the link b.txt to c.txt, is read once, in the place of its first name.
+    """
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.txt", "c.txt"):
+        Path(name).write_text(name)
+    Path("b.txt").symlink_to("c.txt")
+    assert [document.id for document in InputReader(named).documents()] == ids
+
+
 def test_only_needed_columns_become_properties(tmp_path: Path) -> None:
     """
     Documents have only the needed columns as properties.
