@@ -490,6 +490,16 @@ def test_invisible_characters_within_words(character: str) -> None:
     assert words(DOCX, word(*hidden, khmer)) == ["тайна", "secret", "a1_b.", khmer]
 
 
+@pytest.mark.parametrize(
+    "written", ["ᦉᦲ\u200bᦉᦲ", "ᬅᬓ\u200bᬱᬭ", "ᠮᠣᠩᠭᠣᠯ\u180eᠠ", "می\u200cخواهم", "क्\u200dष", "👩\u200d👧"]
+)
+def test_invisible_characters_of_scripts(written: str) -> None:
+    """
+    Invisible characters stay in scripts where they separate words, form a word or join signs.
+    """
+    assert words(DOCX, word(written)) == [written]
+
+
 def test_boxes_controls_and_notes() -> None:
     """
     Text boxes count once, at their anchor, although Word writes them twice; form controls count; footnotes precede

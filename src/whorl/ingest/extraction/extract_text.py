@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from email.message import MIMEPart
 
 
-#: Scripts without blanks between words, where a zero-width space separates words, and Hangul.
-_WITHOUT_BLANKS = r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\U0010ffff"
+#: Scripts without blanks between words, where a zero-width space separates words, and scripts with letters among the
+#: invisible characters: Hangul and Mongolian.
+_WITHOUT_BLANKS = r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u18af\u1950-\u1b7f\u2e80-\U0010ffff"
 _UNSEEN = "[\u115f\u1160\u180e\u200b\u2065\u3164\uffa0]"
 #: Invisible characters that would cut words of other scripts, such as a zero-width space. Check the character before
 #: them only after the first one, because a search for a set of characters is five times as fast.
