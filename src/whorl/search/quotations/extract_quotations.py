@@ -131,7 +131,7 @@ _BEFORE_MARK, _BEFORE_BRACKETS, _BEFORE_LINK, _BETWEEN = (
 _LINK_IN_BRACKETS = re.compile(rf"(?:\[[^\]\n]{{0,300}})?{LINK.pattern}")
 #: The name of a source after a dash or "Source:", up to the end of the line or in the next line; or in the next cell.
 _NAME_AFTER_DASH = re.compile(
-    rf"[ \t.*_]{{0,5}}(?:(?:\n\n?[ \t]*)?(?:—|―|–|--+|{_SOURCE_WORD})[ \t]*(\S.{{0,300}})$|\|([^|\n]{{1,300}})\|)",
+    rf"[ \t.*_]{{0,5}}(?:(?:\n\n?[ \t]*)?(?:—|―|–|--++|{_SOURCE_WORD})[ \t]*(\S.{{0,300}})$|\|([^|\n]{{1,300}})\|)",
     re.MULTILINE | re.IGNORECASE,
 )
 #: Maximum number of sources of a quotation, including footnotes that are missing.
