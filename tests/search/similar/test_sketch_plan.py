@@ -456,7 +456,7 @@ def test_promises_without_common_text(metric: Metric, threshold: int, least: int
     share, recall = Fraction(threshold, 100), Fraction(95, 100)
     part = part_of_source(metric, share, LEFT.size)
     candidates = make_plan(LEFT, SimilarCriteria(Metric.A_IN_B, part, recall), largest_size=1_000)
-    plan = ResidualPlan(SimilarCriteria(metric, share, recall), 300, candidates)
+    plan = ResidualPlan(metric, share, recall, 300, candidates)
     assert (plan.uncommon_size, plan.least_shared, plan.promised) == (80, least, promised)
 
 

@@ -328,7 +328,8 @@ class ResidualSearch:
 
     @property
     def plan(self) -> ResidualPlan:
-        return ResidualPlan(self.criteria, self._size, self._by_sketch.plan)
+        criteria = self.criteria
+        return ResidualPlan(criteria.metric, criteria.threshold, criteria.recall, self._size, self._by_sketch.plan)
 
     def verify_exact(self, candidates: RankedHits) -> tuple[RankedHits, int]:
         """Read the texts of the best candidates; return the hits, and the number of unread candidates.

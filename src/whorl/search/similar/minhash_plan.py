@@ -21,7 +21,7 @@ from whorl.arrays_and_batches import ranges_of
 from whorl.fingerprint.minhash.bucket_estimates import MARGIN, Buckets
 from whorl.fingerprint.statistics.hypergeometric import LARGEST, Counts, Floats, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, sizes_for
-from whorl.search.similar.options import CriteriaPlan, SimilarCriteria
+from whorl.search.similar.options import SimilarCriteria
 
 #: Number of tokens to look up; if `Metric.allows_smaller` is true, all tokens of the source are looked up.
 BUDGET = 256
@@ -34,10 +34,11 @@ _NEGLIGIBLE = 1e-18
 
 
 @dataclass(frozen=True, slots=True)
-class MinHashPlan(CriteriaPlan):
+class MinHashPlan:
     """Tokens to look up, and the expected recall.
 
     Args:
+        recall: Wanted probability that a document at the threshold is found.
         second_recall: Recall of the verification by `judge_buckets`.
         source_size: Number of distinct shingles of the source; an estimate if the text is not known.
         buckets: Buckets to look up; first those whose tokens a larger document is most likely to have.
@@ -46,6 +47,9 @@ class MinHashPlan(CriteriaPlan):
         promised_sizes: Smallest and largest size with the wanted recall; None if no size has it.
     """
 
+    metric: Metric
+    threshold: Fraction
+    recall: Fraction
     second_recall: Fraction
     source_size: int
     buckets: tuple[int, ...]
@@ -87,7 +91,9 @@ def make_minhash_plan(source: Buckets, criteria: SimilarCriteria, *, source_size
     recalls = recalls_for(least) if len(buckets) else np.zeros(len(grid))
     longest = max(ranges_of(recalls >= wanted).tolist(), key=lambda ends: ends[1] - ends[0], default=None)
     return MinHashPlan(
-        criteria,
+        metric,
+        threshold,
+        criteria.recall,
         second,
         size,
         tuple(buckets.tolist()),

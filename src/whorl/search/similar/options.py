@@ -50,25 +50,6 @@ class SimilarCriteria:
         return 1 - _FIRST_SHARE / requests * misses, 1 - (1 - _FIRST_SHARE) * misses
 
 
-@dataclass(frozen=True, slots=True)
-class CriteriaPlan:
-    """Base of the search plans: the criteria, with shorter names for their numbers."""
-
-    criteria: SimilarCriteria
-
-    @property
-    def metric(self) -> Metric:
-        return self.criteria.metric
-
-    @property
-    def threshold(self) -> Fraction:
-        return self.criteria.threshold
-
-    @property
-    def recall(self) -> Fraction:
-        return self.criteria.recall
-
-
 class SimilarOptions(CommonOptions, total=False):
     """Keywords of `Store.similar`; `SimilarOperation` describes them."""
 

@@ -77,7 +77,7 @@ from whorl.fingerprint.statistics.hypergeometric import (
 )
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, sizes_for
 from whorl.fingerprint.statistics.overlap_estimates import judge_overlaps, population_and_draws
-from whorl.search.similar.options import CriteriaPlan, SimilarCriteria
+from whorl.search.similar.options import SimilarCriteria
 
 #: Default number of tokens to look up in a branch.
 BUDGET = 64
@@ -124,15 +124,19 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class SketchPlan(CriteriaPlan):
+class SketchPlan:
     """Tokens to look up, and their guaranteed recall.
 
     Args:
+        recall: Wanted probability that a document at the threshold is found, a fraction in (0, 1].
         first_recall: Recall of the first phase, the look-ups.
         second_recall: Recall of the second phase, the comparison of sketches.
         branches: Branches in ascending order of document size, without gaps between their ranges.
     """
 
+    metric: Metric
+    threshold: Fraction
+    recall: Fraction
     first_recall: Fraction
     second_recall: Fraction
     source: Sketch
@@ -201,7 +205,7 @@ def make_plan(
         largest_size: Distinct shingles of the largest document in the index, if known.
     """
     first, second = criteria.phase_recalls(requests)
-    plan = SketchPlan(criteria, first, second, source, ())
+    plan = SketchPlan(criteria.metric, criteria.threshold, criteria.recall, first, second, source, ())
     size_ranges = tuple(_size_ranges(plan, budget, largest_size)) if source.size else ()
     if not size_ranges:
         # The source is empty, or no document in the index is large enough to reach the threshold, so look up nothing.
@@ -247,11 +251,8 @@ def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> lis
     if plan.metric is Metric.CONTAINMENT:
         # Containment is a share of the smaller text, so it is B_IN_A for smaller documents, else A_IN_B.
         below = plan.source_size - 1 if largest_size is None else min(plan.source_size - 1, largest_size)
-        smaller, larger = (
-            replace(plan, criteria=replace(plan.criteria, metric=metric)) for metric in (Metric.B_IN_A, Metric.A_IN_B)
-        )
-        ranges = _size_ranges(smaller, budget, below)
-        for size_range in _size_ranges(larger, budget, largest_size):
+        ranges = _size_ranges(replace(plan, metric=Metric.B_IN_A), budget, below)
+        for size_range in _size_ranges(replace(plan, metric=Metric.A_IN_B), budget, largest_size):
             if size_range.largest is None or size_range.largest >= plan.source_size:
                 ranges.append(size_range._replace(smallest=max(size_range.smallest, plan.source_size)))
         return ranges
@@ -358,14 +359,18 @@ _LEAST_WITHIN, _FRACTION_WITHIN = 20, 4
 
 
 @dataclass(frozen=True, slots=True)
-class ResidualPlan(CriteriaPlan):
+class ResidualPlan:
     """Plan of a search whose threshold ignores common text.
 
     Args:
+        metric: Metric of the threshold, without common text.
         source_size: Number of distinct shingles of the source, including common shingles.
         candidates: Plan that finds documents with enough of the source's uncommon shingles.
     """
 
+    metric: Metric
+    threshold: Fraction
+    recall: Fraction
     source_size: int
     candidates: SketchPlan
 
