@@ -56,7 +56,7 @@ from whorl.store import Store
 
 #: Minimum number of items that an innermost list keeps until the lists around it have been shortened.
 _FEW = 3
-#: Minimum length of a shortened text in characters: while lists are still complete, and after they were shortened.
+#: Minimum characters that a shortened text keeps: before any list is shortened, and afterwards.
 _LONG_TEXT, _SHORT_TEXT = 1_000, 80
 #: Keys of strings that may be shortened, because they are texts. Property values may be shortened, too.
 _TEXTS = frozenset(("text", "quote", "document", "query"))

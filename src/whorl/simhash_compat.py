@@ -1,4 +1,4 @@
-"""Replaces the package `simhash` of simhash-py: the same names, and the same results but for a few differences.
+"""Replaces the package `simhash` of simhash-py: the same names, and the same results, with a few exceptions.
 
     from whorl import simhash_compat as simhash
 

@@ -140,7 +140,7 @@ class DuplicatesCommand(DuplicatesOperation):
         return {Path(folder): has_columns for folder, has_columns in named.items() if folder is not None}
 
     def without_existing_files(self) -> DuplicatesCommand:
-        """Return a copy of the command that does not write to an existing output file or delete list."""
+        """Return a copy of the command without the output file and the delete list that already exist."""
         output = os.devnull if self.file is not None and self.file.is_file() else self.output
         delete_list = None if self.delete_file is not None and self.delete_file.is_file() else self.delete_list
         return replace(self, output=output, delete_list=delete_list)

@@ -1,4 +1,4 @@
-"""Splits the items of an array into ranges that take about equal work, and processes the ranges in threads."""
+"""Splits the items of an array into ranges of about equal work, and processes the ranges in threads."""
 
 from __future__ import annotations
 

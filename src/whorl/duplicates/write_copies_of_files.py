@@ -389,7 +389,7 @@ def _adapt_metadata(metadata: dict[str, object], *, with_columns: bool) -> str:
     if with_columns:
         entries.pop("features", None)
     if "_fingerprint" in entries:
-        # Change the fingerprint, or the library would use its cached results for all rows.
+        # Change the cache key of the data set (`_fingerprint`), or `datasets` would use cached results for all rows.
         fingerprint = f"filtered {entries['_fingerprint']}".encode()
         entries["_fingerprint"] = hashlib.blake2b(fingerprint, digest_size=8).hexdigest()
     return json.dumps(entries, indent=2)

@@ -1,4 +1,4 @@
-"""Checks codes and distances, removes codes from sorted arrays, and permutes the bits of codes or splits them."""
+"""Checks codes and distances, removes codes from sorted arrays, and permutes or splits the bits of codes."""
 
 from __future__ import annotations
 

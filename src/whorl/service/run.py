@@ -231,7 +231,7 @@ def _claim(host: str, port: int) -> Iterator[None]:
         return
     with socket.socket(socket.AF_UNIX) as claim:
         try:
-            # Bind an abstract name, which Linux frees when the process ends.
+            # Bind an abstract socket name, which Linux frees when the process ends.
             claim.bind(f"\0whorl {host} {port}")
         except OSError:
             raise ParameterError(

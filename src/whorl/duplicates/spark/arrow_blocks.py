@@ -381,7 +381,7 @@ def text_digests(texts: Iterable[str]) -> Hashes:
 
 
 def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Numbers:
-    """Return the number of shingles for each member's key; 0 for members without a sketch."""
+    """Return the number of shingles of the member with each key; 0 for members without a sketch."""
     own, sizes = decode_columns(rows, "keys sizes")
     order = np.argsort(own)
     positions, is_known = find_sorted(own[order], keys)

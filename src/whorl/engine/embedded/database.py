@@ -587,7 +587,7 @@ class RecordDatabase:
         return None if document_id is None else str(document_id)
 
     def _select(self, columns: str, key: _Key, values: Iterable[str] | Iterable[int]) -> Iterator[tuple[Any, ...]]:
-        """Yield number, id and `columns` of each existing document, in any order; find `values` in the column `key`."""
+        """Yield number, id and `columns` of the documents whose `key` is one of `values`, in any order."""
         known = [value for value in values if isinstance(value, int) or value == well_formed(value)]
         for chunk in timely(batches(known, _CHUNK), 1):
             marks = ", ".join("?" * len(chunk))

@@ -222,7 +222,7 @@ class TokenIndex:
         with self._lock:
             self._publish(applied, [*self.snapshot().segments, *self._unpublished])
             self._unpublished = []
-        # If a merge fails, for example on a full disk, a later write repeats it.
+        # If a merge fails, for example on a full disk, the next write tries again.
         with suppress(OSError):
             while self._merge(MOST_AT_ONCE):
                 pass

@@ -200,7 +200,7 @@ class TextIndex:
             return [any(_search(part, query, 1)[0] for part in parts) for query in timely(unscored, 1)]
 
     def terms(self, field: str, prefix: str, most: int) -> list[str]:
-        """Return the terms of a tantivy field with a prefix. A list longer than `most` may be incomplete."""
+        """Return the terms of a tantivy field with a prefix. If there are more than `most`, some may be missing."""
         with index_errors(self._folder):
             snapshot = self._snapshot()
             parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]

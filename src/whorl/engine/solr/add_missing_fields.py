@@ -1,4 +1,4 @@
-"""`whorl solr init`: adds missing fields to a collection by the Schema and Config APIs, or corrects an earlier run.
+"""`whorl solr init`: adds missing fields to a collection by the Schema and Config APIs, or corrects added fields.
 
 A collection with the configset in solr/configset already has all fields.
 """

@@ -138,7 +138,7 @@ class Schema:
 
     @property
     def whole_copies(self) -> dict[str, str]:
-        """String fields with whole values, keyed by the text field that the schema copies to them.
+        """Map from text fields to the string fields that have their whole values, as copies.
 
         A string field with copies from several fields is left out.
         """

@@ -47,7 +47,7 @@ def number_runs(
 
 @loop
 def _slot_of(items: Any, at: int, size: int, others: Any, slots: Any, key: int) -> Any:
-    """Return the slot of the run of `others` that equals the run at `at`, or an empty slot if no run equals it."""
+    """Return the slot that holds a run of `others` equal to the run of `items` at `at`, or else an empty slot."""
     slot = int64(key & uint64(slots.size - 1))
     while slots[slot] >= 0:
         place, step = slots[slot], 0

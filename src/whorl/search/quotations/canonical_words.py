@@ -273,7 +273,7 @@ class CanonicalText:
 
     @cached_property
     def has_lone_marks(self) -> bool:
-        """Whether the words contain an emphasis mark without a counterpart, or another sign that can mark a line."""
+        """Whether the words contain an unpaired emphasis mark, or a sign that can begin a line, such as `#`."""
         return _LONE_MARK.search(self.joined) is not None
 
     @cached_property

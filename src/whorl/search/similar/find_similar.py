@@ -1,4 +1,4 @@
-"""Searches for documents that share content with a source, with a recall that is calculated in advance.
+"""Searches for documents that share content with a source, with a plan that ensures a given recall.
 
 A plan states which tokens of the source's sketch to look up, and how many of them a candidate must have. The search
 compares the sketches of the candidates with the source, and reads their texts if sketches cannot decide (a short text
@@ -150,7 +150,7 @@ class SketchSearch:
     def _look_up(self, branch: Branch) -> SketchTokens:
         hashes = self._sketch.hashes[branch.tokens.start : branch.tokens.stop]
         distinct = ascending_distinct(hashes)
-        # Shingles with the same token match once, so lower the minimum by the repetitions.
+        # Shingles with the same token match once, so lower the minimum by the number of repeated tokens.
         minimum = max(1, branch.min_should_match - (hashes.size - distinct.size))
         is_whole = self._sketch.is_complete and distinct.size == len(self._sketch.hashes)
         sizes = branch.smallest_size, self.plan.size_limit(branch)

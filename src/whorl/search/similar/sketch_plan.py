@@ -327,7 +327,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
 
 
 def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None) -> range:
-    """Return the numbers of tokens that a search for a range of document sizes may look up."""
+    """Return the possible numbers of tokens to look up for a range of document sizes."""
     most = size_range.token_count
     # A small part of the source shares few of its shingles, so look up all tokens.
     is_smaller = size_range.smallest < plan.source_size
