@@ -149,12 +149,14 @@ class _Names(NamedTuple):
         breaks: Elements that begin a line.
         notes: Elements to put at the end of the text.
         hidden: Elements to leave out; a name with a namespace stands for the elements of this namespace only.
+        blanks: Elements that stand for a blank.
     """
 
     blocks: frozenset[str]
     breaks: frozenset[str]
     notes: frozenset[str]
     hidden: frozenset[str]
+    blanks: frozenset[str] = frozenset()
 
 
 _TEI_BLOCKS = frozenset({
@@ -181,9 +183,8 @@ _OPEN_DOCUMENT_NAMES = _Names(
     breaks=frozenset({"line-break"}),
     notes=frozenset({"note", "text-box"}),
     hidden=_OPEN_DOCUMENT_HIDDEN,
+    blanks=frozenset({"s", "tab"}),
 )
-#: Elements of OpenDocument for blanks.
-_BLANKS = frozenset({"s", "tab"})
 #: Elements of a `choice` that its other element corrects, regularises or expands.
 _TEI_REPLACED = frozenset({"sic", "orig", "abbr"})
 #: Line ends with the blanks after them; the group has the second line end, if any.
@@ -215,7 +216,7 @@ class _TextOfXml:
             self._pieces.append([])
         if name in self._names.blocks or (name in self._names.breaks and attributes.get("break") != "no"):
             self._pieces[-1].append("\n")
-        elif name in _BLANKS and self._names is _OPEN_DOCUMENT_NAMES:
+        elif name in self._names.blanks:
             self._pieces[-1].append(" ")
 
     def end(self, tag: str) -> None:
