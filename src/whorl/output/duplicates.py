@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -367,41 +368,40 @@ def write_clusters(
     `marks_principal`. With `versions`, documents are in the order of their versions.
     """
     count = documents = 0
-    texts: Mapping[str, str] = {}
-    if preview is not None:
-        remaining = iter(clusters)
-        first = list(islice(remaining, preview.clusters))
-        texts, clusters = preview.texts([cluster.principal.id for cluster in first]), chain(first, remaining)
-    width = 16 if with_residual else 8
+
+    def counted() -> Iterator[Cluster]:
+        nonlocal count, documents
+        for cluster in clusters:
+            count, documents = count + 1, documents + len(cluster.matches)
+            yield cluster
+
+    written = counted()
     if form in ("csv", "parquet"):
-
-        def rows() -> Iterator[list[object]]:
-            nonlocal count, documents
-            for cluster in clusters:
-                count, documents = count + 1, documents + len(cluster.matches)
-                yield from _cluster_rows(cluster)
-
-        _write_rows(_columns(_CLUSTER_COLUMNS, versions=versions, with_residual=with_residual), rows(), form, out)
-        return count, documents
-    for count, cluster in enumerate(clusters, start=1):
-        size = len(cluster.matches)
-        documents += size
-        if form == "json":
-            out.write(_line(values(DescribedCluster(cluster))))
-        elif preview is None or count <= preview.clusters:
-            heading = f"cluster {count:,}: {plural(size, 'document')}{_snippet(texts.get(cluster.principal.id, ''))}"
-            out.write(f"{chr(10) if count > 1 else ''}{heading}\n")
-            if versions:
-                out.writelines(_version_lines(cluster))
-                continue
-            shown = size if preview is None else preview.members
-            for match in cluster.matches[:shown]:
-                member = match.b
-                mark = "  (kept)" if marks_principal and member == cluster.principal else ""
-                out.write(f"{_percent(match, 'jaccard'):>{width}}  {title_of(member.id, member.name)}{mark}\n")
-            if size > shown:
-                out.write(f"{'':>{width}}  … and {size - shown:,} more\n")
+        columns = _columns(_CLUSTER_COLUMNS, versions=versions, with_residual=with_residual)
+        _write_rows(columns, chain.from_iterable(map(_cluster_rows, written)), form, out)
+    elif form == "json":
+        out.writelines(_line(values(DescribedCluster(cluster))) for cluster in written)
+    else:
+        shown = written if preview is None else list(islice(written, preview.clusters))
+        texts = {} if preview is None else preview.texts([cluster.principal.id for cluster in shown])
+        most, width = None if preview is None else preview.members, 16 if with_residual else 8
+        for number, cluster in enumerate(shown, start=1):
+            size, snippet = plural(len(cluster.matches), "document"), _snippet(texts.get(cluster.principal.id, ""))
+            out.write(f"{chr(10) if number > 1 else ''}cluster {number:,}: {size}{snippet}\n")
+            members = _member_lines(cluster, most, width, marks_principal=marks_principal)
+            out.writelines(_version_lines(cluster) if versions else members)
+        # Count the other clusters.
+        deque(written, 0)
     return count, documents
+
+
+def _member_lines(cluster: Cluster, most: int | None, width: int, *, marks_principal: bool) -> Iterator[str]:
+    shown = cluster.matches[:most]
+    for match in shown:
+        mark = "  (kept)" if marks_principal and match.b == cluster.principal else ""
+        yield f"{_percent(match, 'jaccard'):>{width}}  {title_of(match.b.id, match.b.name)}{mark}\n"
+    if hidden := len(cluster.matches) - len(shown):
+        yield f"{'':>{width}}  … and {hidden:,} more\n"
 
 
 def write_reference_table(
