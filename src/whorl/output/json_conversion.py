@@ -173,31 +173,29 @@ def json_type(annotation: Any, describe: Callable[[Any], tuple[Any, _Convert | N
     result class.
     """
     value, may_be_none = without_none(annotation)
+    if may_be_none:
+        kind, convert = json_type(value, describe)
+        return kind | None, convert
     origin, args = get_origin(value), get_args(value)
-    kind: Any = value
-    convert: _Convert | None = None
     if origin is Annotated:
         kind, convert = json_type(args[0], describe)
-        convert = round_down if SHARE in args else _round_outward if INTERVAL in args else convert
-    elif origin in (Union, UnionType):
-        kind = Union[tuple(json_type(member, describe)[0] for member in args)]  # noqa: UP007 - at run time
-    elif args == (int, int):
-        kind, convert = describe(CharRange)[0], lambda pair: {"start": pair[0], "end": pair[1]}
-    elif isinstance(origin, type) and issubclass(origin, Mapping):
-        of_values, inner = json_type(args[1], describe)
-        kind = dict[str, of_values]  # type: ignore[valid-type]  # the type is known only at run time
-        convert = dict if inner is None else lambda mapping: {name: inner(value) for name, value in mapping.items()}
-    elif origin in (tuple, list):
-        of_items, item = json_type(args[0], describe)
-        kind = list[of_items]  # type: ignore[valid-type]
-        convert = list if item is None else partial(_convert_items, item)
-    elif is_result(value):
-        kind, convert = describe(value)
-    elif isinstance(value, type) and issubclass(value, Enum):
-        kind, convert = str, attrgetter("value")
-    elif value is Fraction:
-        kind = convert = float
-    return kind | None if may_be_none else kind, convert
+        return kind, round_down if SHARE in args else _round_outward if INTERVAL in args else convert
+    if origin in (Union, UnionType):
+        return Union[tuple(json_type(member, describe)[0] for member in args)], None  # noqa: UP007 - at run time
+    if args == (int, int):
+        return describe(CharRange)[0], lambda pair: {"start": pair[0], "end": pair[1]}
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        kind, inner = json_type(args[1], describe)
+        to_dict = dict if inner is None else lambda mapping: {name: inner(value) for name, value in mapping.items()}
+        return dict[str, kind], to_dict  # type: ignore[valid-type]  # the type is known only at run time
+    if origin in (tuple, list):
+        kind, convert = json_type(args[0], describe)
+        return list[kind], list if convert is None else partial(_convert_items, convert)  # type: ignore[valid-type]
+    if is_result(value):
+        return describe(value)
+    if isinstance(value, type) and issubclass(value, Enum):
+        return str, attrgetter("value")
+    return (float, float) if value is Fraction else (value, None)
 
 
 def _round_outward(interval: tuple[float, float]) -> list[float]:
