@@ -150,17 +150,19 @@ class References:
         if document_id is None and text is None:
             same_named = self._find_by_name(reference)
             document_id = same_named[0].id if len(same_named) == 1 else None
+        named = None if is_own else f"{reference} is in the store as {shorten_repr(document_id)}"
+        if document_id is not None and text is not None:
+            match self._has_text(document_id, text):
+                case True:
+                    return ResolvedReference(reference, document_id, note=named)
+                case False:
+                    note = f"the file {reference} has changed since it was indexed; the file itself counts"
+                    return ResolvedReference(reference, document_id, text, note)
+                case None:
+                    note = f"the store keeps no text for {shorten_repr(document_id)}, so the file itself is the source"
+                    return ResolvedReference(reference, text=text, note=note)
         if document_id is not None:
-            named = None if is_own else f"{reference} is in the store as {shorten_repr(document_id)}"
-            has_text = self._has_text(document_id, text) if is_stored and text is not None else None
-            if text is None or has_text:
-                changed = self._note_on_change(reference, document_id) if text is None else None
-                return ResolvedReference(reference, document_id, note=changed or named)
-            if has_text is None:
-                note = f"the store keeps no text for {shorten_repr(document_id)}, so the file itself is the source"
-                return ResolvedReference(reference, text=text, note=note)
-            note = f"the file {reference} has changed since it was indexed; the file itself counts"
-            return ResolvedReference(reference, document_id, text, note)
+            return ResolvedReference(reference, document_id, note=self._note_on_change(reference, document_id) or named)
         if text is not None:
             resolved = self.resolve_text(text, reference, finds_copy=finds_copy)
             note = f"{reference} is not in the store, so the file itself is the source"
