@@ -122,10 +122,9 @@ class QuerySources:
         missing = {
             name: order_matters
             for name, order_matters in wanted.items()
-            if name not in self.texts
-            and (name not in self._signatures or (order_matters and name not in self._in_order))
+            if name not in self.texts and name not in (self._in_order if order_matters else self._signatures)
         }
-        unknown = {name: missing[name] for name in missing if name not in self._ids}
+        unknown = {name: order_matters for name, order_matters in missing.items() if name not in self._ids}
         signed = self.engine.resolve_signatures(unknown) if unknown else {}
         others = self._other_ids([name for name in unknown if name not in signed])
         for name in unknown:

@@ -250,7 +250,7 @@ def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> lis
     """Split the sizes of possible hits into ranges; a new range begins where fewer tokens can be looked up."""
     if plan.metric is Metric.CONTAINMENT:
         # Containment is a share of the smaller text, so it is B_IN_A for smaller documents, else A_IN_B.
-        below = plan.source_size - 1 if largest_size is None else min(plan.source_size - 1, largest_size)
+        below = _lowest(plan.source_size - 1, largest_size)
         ranges = _size_ranges(replace(plan, metric=Metric.B_IN_A), budget, below)
         for size_range in _size_ranges(replace(plan, metric=Metric.A_IN_B), budget, largest_size):
             if size_range.largest is None or size_range.largest >= plan.source_size:
@@ -258,8 +258,7 @@ def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> lis
         return ranges
     source, scheme = plan.source, plan.source.scheme
     smallest, largest = sizes_for(plan.metric, plan.threshold, plan.source_size)
-    if largest_size is not None:
-        largest = largest_size if largest is None else min(largest, largest_size)
+    largest = _lowest(largest, largest_size)
     most = _MOST_BUDGETS * budget
     budget = max(budget, draws_to_meet(plan.source_size, plan.overlap_at(smallest), plan.first_recall, most))
     ranges = []
@@ -270,7 +269,7 @@ def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> lis
         count = available if plan.metric is Metric.B_IN_A else min(available, budget)
         # Without tokens, the level does not matter, so one range has all remaining sizes.
         stop = None if not count else scheme.largest_at(level)
-        last = stop if largest is None else largest if stop is None else min(stop, largest)
+        last = _lowest(stop, largest)
         if ranges and ranges[-1].token_count == count:
             ranges[-1] = ranges[-1]._replace(largest=last, level=common)
         else:
@@ -279,6 +278,11 @@ def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> lis
             break
         smallest, level = last + 1, level + 1
     return ranges
+
+
+def _lowest(*limits: int | None) -> int | None:
+    """Return the lowest of several upper limits; None means no limit."""
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 @lru_cache(1024)
