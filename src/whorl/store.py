@@ -641,11 +641,12 @@ def open_store(
             f"a store is a Solr URL (http://localhost:8983/solr/NAME), that of an index "
             f"(opensearch+http://localhost:9200/NAME) or a folder, got {name!r}"
         )
-    for option, is_wanted in reductions.items():
-        if is_wanted and "://" in name:
-            init = "; set up a Solr collection with 'whorl solr init --without-minhash'"
-            remedy = init if option == "without_minhash" else ""
-            raise ParameterError(f"{option} is for a folder, and {name} is not one{remedy}")
+    # The option `no_text` includes the other reductions. It is first in `reductions`, so it is chosen first.
+    reduction = next((option for option, is_wanted in reductions.items() if is_wanted), None)
+    if reduction and "://" in name:
+        init = "; set up a Solr collection with 'whorl solr init --without-minhash'"
+        remedy = init if reduction == "without_minhash" else ""
+        raise ParameterError(f"{reduction} is for a folder, and {name} is not one{remedy}")
     if short_minhash and (without_minhash or no_text):
         other = "without_minhash" if without_minhash else "no_text"
         raise ParameterError(f"short_minhash needs tokens and texts, and {other} removes them; give one of them")
@@ -678,8 +679,7 @@ def open_store(
             folder,
             create=create,
             passages=scheme or bool(passages) or (create and settings.passages),
-            # The option `no_text` includes the other reductions. It is first in `reductions`, so it is chosen first.
-            reduction=next((option for option, is_wanted in reductions.items() if is_wanted), None),
+            reduction=reduction,
             property_limits=settings.property_limits,
         )
     return Store(engine, settings.names, limits=settings.query_limits, max_rows=settings.max_rows)
