@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from tests.cli.running import whorl
+from tests.cli.running import WHORL, whorl
 from tests.made_files import quoting_word
 from whorl.cli.main import main
 
@@ -104,6 +105,17 @@ def test_quotations_from_standard_input() -> None:
     quotations = json.loads(result.stdout)["quotations"]
     assert [quotation["verdict"] for quotation in quotations] == ["misattributed", "exact"]
     assert quotations[0]["places"][0]["id"] == "notes/a.txt"
+
+
+@pytest.mark.process
+def test_a_pipe_is_read_once(folder: Path, text: str) -> None:
+    """
+    A pipe from the shell's <(…) has the same quotations as the file; its bytes cannot be read twice.
+    """
+    call = f"'{WHORL}' verify --store store <(cat {text})"
+    piped = subprocess.run(["bash", "-c", call], capture_output=True, check=True, text=True)
+    assert piped.stdout == whorl("verify", "--store", "store", text).stdout
+    assert "1 exact" in piped.stdout
 
 
 @pytest.mark.process

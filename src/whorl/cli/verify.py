@@ -18,7 +18,7 @@ from whorl.cli.shared.open_store_and_documents import STANDARD_INPUT, is_file, o
 from whorl.cli.shared.output_files import open_output, report_file
 from whorl.cli.shared.single_value_options import SingleValueCommand
 from whorl.errors import ParameterError
-from whorl.ingest.files import source_and_markup, source_text
+from whorl.ingest.files import SourceFile
 from whorl.operations import VerifyOperation
 from whorl.output.checked_quotations import (
     colour_of,
@@ -89,19 +89,19 @@ def verify(
 
 
 def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tuple[ReadText, Verification]:
-    is_json = PurePath(named).suffix.lower() == ".json" and is_file(named)
-    marked = source_and_markup(named) if named == STANDARD_INPUT or is_file(named) else None
-    if marked is not None:
-        text, markup = marked
-        own_id = (named != STANDARD_INPUT and store.references.id_by_path(named)) or SOURCE
-    elif is_json:
-        text, markup, own_id = source_text(named), None, SOURCE
+    file = SourceFile.read(named) if is_file(named) else None
+    is_json = file is not None and PurePath(named).suffix.lower() == ".json"
+    markup = None if file is None else file.markup
+    if file is not None and (is_json or markup is not None or named == STANDARD_INPUT):
+        text, own_id = file.text, (markup is not None and store.references.id_by_path(named)) or SOURCE
     else:
+        if file is not None:
+            store.references.read_by(named, lambda: file.text)
         meant = resolve_reference(store, named, is_file_expected=True, prefers_file=options.fail_on is not None)
         if meant.text is None:
             verification = store.verify(meant.id or named, options)
             return ReadText.from_text(named, verification.text), verification
-        text, markup, own_id = meant.text, None, meant.id or SOURCE
+        text, own_id = meant.text, meant.id or SOURCE
     kind: Literal["standard input", "file"] = "standard input" if named == STANDARD_INPUT else "file"
     given = quotations_in_json(text)
     if given is not None:

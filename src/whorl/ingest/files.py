@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 from functools import cache, cached_property, partial
 from operator import attrgetter
 from pathlib import Path, PurePath, PurePosixPath
-from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import IO, TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction import PartialTextError
@@ -321,23 +321,33 @@ def _documents(
 
 def source_text(named: str) -> str:
     """Return the text of a file, or of standard input for `-`; raise ParameterError if it is unreadable or not text."""
-    with _source_errors(named):
-        return text_from_bytes(*_source_bytes(named))
+    return SourceFile.read(named).text
 
 
-def source_and_markup(named: str) -> tuple[str, str] | None:
-    """Return the text of HTML or DOCX, and its markup as in `markup_from_bytes`; None for a file in another format.
+class SourceFile(NamedTuple):
+    """A file, or standard input for `-`, that is read once, because a pipe cannot be read again.
 
-    For standard input in another format, return the text twice instead of None, because the caller cannot read
-    standard input again.
+    `read` and the properties raise ParameterError if the file is unreadable or not text.
     """
-    with _source_errors(named):
-        raw, file = _source_bytes(named)
-        markup = markup_from_bytes(raw, file)
-        if markup is None and named != "-":
-            return None
-        text = text_from_bytes(raw, file)
-        return text, text if markup is None else markup
+
+    named: str
+    raw: bytes
+
+    @classmethod
+    def read(cls, named: str) -> Self:
+        with _source_errors(named):
+            return cls(named, _source_bytes(named))
+
+    @property
+    def text(self) -> str:
+        with _source_errors(self.named):
+            return text_from_bytes(self.raw, PurePath(self.named))
+
+    @property
+    def markup(self) -> str | None:
+        """The markup of HTML or DOCX, as in `markup_from_bytes`; None for another format."""
+        with _source_errors(self.named):
+            return markup_from_bytes(self.raw, PurePath(self.named))
 
 
 @contextmanager
@@ -350,13 +360,13 @@ def _source_errors(named: str) -> Iterator[None]:
         raise ParameterError(f"{named}: {error}") from error
 
 
-def _source_bytes(named: str) -> tuple[bytes, PurePath]:
+def _source_bytes(named: str) -> bytes:
     if named != "-":
         with Path(named).open("rb") as opened:
-            return _bytes(opened), Path(named)
+            return _bytes(opened)
     if sys.stdin is None:
         raise ParameterError("- is standard input, and that is closed; name a file")
-    return _read(sys.stdin.buffer), PurePath(named)
+    return _read(sys.stdin.buffer)
 
 
 def text_from_bytes(raw: bytes, file: PurePath, reader: ReaderPool | None = None) -> str:
