@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import requests
@@ -64,6 +65,23 @@ def test_a_router_with_a_field(make: Callable[..., SolrClient]) -> None:
         assert store.search("*", collapse=True).total == 1
         assert store.delete(IDS[:7]) == 7
         assert [hit.id for hit in store.search("*").hits] == sorted(IDS[7:])
+
+
+def test_routers_are_read_once(make: Callable[..., SolrClient], monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The checks before a change of documents and the router's field take one request.
+    """
+    client, actions = make(**{"router.field": "DBID", "numShards": "2"}), list[str]()
+    administer = client._administer
+
+    def counted(action: str, parameter: str) -> dict[str, Any]:
+        actions.append(action)
+        return administer(action, parameter)
+
+    monkeypatch.setattr(client, "_administer", counted)
+    client.require_updatable()
+    assert client.route_field() == "DBID"
+    assert actions == ["CLUSTERSTATUS"]
 
 
 def test_an_implicit_router(make: Callable[..., SolrClient]) -> None:

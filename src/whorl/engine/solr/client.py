@@ -24,6 +24,7 @@ from requests.utils import DEFAULT_CA_BUNDLE_PATH
 from whorl.engine.server_engine import (
     ServerAccess,
     ServerConnections,
+    TtlCache,
     guard_responses,
     json_bytes,
     redirect_message,
@@ -41,6 +42,8 @@ from whorl.errors import (
 
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"^\d|\W", re.ASCII)
+#: Cache time in seconds for the description of the collection, which other clients may change.
+DESCRIPTION_SECONDS = 60.0
 #: Cursor mark of the first page.
 FIRST_CURSOR_MARK = "*"
 #: Parameters of all requests, which replace the defaults of a request handler. They forbid Solr to replace ${…} in ids,
@@ -92,6 +95,7 @@ class SolrClient:
         # pysolr uses only `post` of its session, and `encode` of its encoder, so these two functions are enough.
         encoder = SimpleNamespace(encode=lambda documents: json_bytes(documents).decode())
         self._pysolr = pysolr.Solr(self.url, session=SimpleNamespace(post=self._post_update), encoder=encoder)
+        self._routers = TtlCache(lambda _: self._read_routers(), DESCRIPTION_SECONDS)
 
     def get(self, path: str, **params: str | int) -> Json:
         return self._send("GET", path, params)
@@ -178,7 +182,7 @@ class SolrClient:
         with suppress(EngineResponseError):
             self._administer("RELOAD", "name")
 
-    def _routers(self) -> dict[str, Json]:
+    def _read_routers(self) -> dict[str, Json]:
         """Return the router of each collection of the URL by name; {} on a standalone Solr, or if Solr refuses."""
         with suppress(EngineResponseError):
             collections = self._administer("CLUSTERSTATUS", "collection")["cluster"]["collections"]

@@ -43,6 +43,7 @@ from whorl.engine.server_engine import (
 )
 from whorl.engine.solr.add_missing_fields import file_base
 from whorl.engine.solr.client import (
+    DESCRIPTION_SECONDS,
     FIRST_CURSOR_MARK,
     Json,
     SearchResponse,
@@ -125,8 +126,6 @@ SCAN_BATCH_SIZE = 5_000
 _FETCHED_AT_ONCE = 200
 #: Value of `_version_` for a new document: Solr refuses the document if its id already exists.
 _MISSING_VERSION = -1
-#: Cache time in seconds for the description of the collection, which other clients may change.
-_DESCRIPTION_SECONDS = 60.0
 #: Cache time in seconds for a count that reads all MinHash tokens of the index.
 _TOKENS_SECONDS = 300.0
 #: Number of passage hashes that one computed field can report, one per significant bit of a 32-bit float.
@@ -160,15 +159,14 @@ class SolrEngine(ServerEngine):
         #: Checks whether all words of a text are stop words in a field.
         self._drops_all_words = lru_cache(_STOP_WORDS)(partial(drops_all_words, client))
         self._configured = fields
-        self._collection = TtlCache(lambda known: inspect(client, fields, known), _DESCRIPTION_SECONDS)
+        self._collection = TtlCache(lambda known: inspect(client, fields, known), DESCRIPTION_SECONDS)
         self._coverage = self._until_refresh(
             lambda: count_coverage(client, self.collection.sketch_schemes, self.collection.searchable_text)
         )
         self._token_warnings = self._until_refresh(self._token_warnings_now)
         self._without_tokens = self._until_refresh(self._without_tokens_now, _TOKENS_SECONDS)
-        self._largest = TtlCache(lambda _: self._largest_now(), _DESCRIPTION_SECONDS)
-        self._require_updatable = TtlCache(lambda _: client.require_updatable(), _DESCRIPTION_SECONDS)
-        self._costs = TtlCache(lambda _: Costs(_LOOK_UP * self._segments_now(), _CANDIDATE), _DESCRIPTION_SECONDS)
+        self._largest = TtlCache(lambda _: self._largest_now(), DESCRIPTION_SECONDS)
+        self._costs = TtlCache(lambda _: Costs(_LOOK_UP * self._segments_now(), _CANDIDATE), DESCRIPTION_SECONDS)
 
     @property
     def collection(self) -> SolrCollection:
@@ -186,7 +184,7 @@ class SolrEngine(ServerEngine):
         prepared = [(document.text, self._solr_document(document)) for document in distinct.values()]
         if not prepared:
             return
-        self._require_updatable()
+        self._client.require_updatable()
         if not replace:
             for (_, fields), version in zip(prepared, self._required_versions(distinct), strict=True):
                 fields.update(version)
@@ -233,7 +231,7 @@ class SolrEngine(ServerEngine):
             return self._delete_matching(plan_among(matching, ids), len(ids))
         stored = [*self._documents(ids, [])]
         if stored:
-            self._require_updatable()
+            self._client.require_updatable()
             self._client.post("update", {"delete": stored}, commit="true")
         return len(stored)
 
@@ -248,7 +246,7 @@ class SolrEngine(ServerEngine):
         remaining, changed = {str(row[key]): row.get(VERSION) for row in found}, 0
         if not found:
             return 0
-        self._require_updatable()
+        self._client.require_updatable()
         while remaining:
             try:
                 self._client.delete(remaining)
