@@ -37,7 +37,7 @@ from whorl.duplicates.split_documents import span_of
 from whorl.duplicates.write_cluster_labels import LabelCounts, write_ids
 from whorl.fingerprint.statistics.metric import Share, Shares, round_down
 from whorl.operations import DuplicatesOperation
-from whorl.output.formatting import cell, percent, plural, printable, title_of, without_controls
+from whorl.output.formatting import RESIDUAL_COLUMNS, cell, percent, plural, printable, title_of, without_controls
 from whorl.output.json_conversion import values
 from whorl.request_context import report_progress
 
@@ -58,8 +58,8 @@ _MEMBER: _Columns = {"id": str, "name": str, "shingles": int, "is_principal": bo
 _CLUSTER_COLUMNS: _Columns = {"cluster": str, "documents": int, **_MEMBER, **_SHARES}
 #: Columns for passages: documents, and half-open ranges of characters in them.
 _SPAN_COLUMNS = {"a_document": str, "a_start": int, "a_end": int, "b_document": str, "b_start": int, "b_end": int}
-#: Columns with the shares without common text (boilerplate), written only if the options define common text.
-_RESIDUAL_COLUMNS = {f"{name}_without_common": float for name in Shares.NAMES}
+#: Columns that are written only if the options define common text (boilerplate).
+_RESIDUAL_COLUMNS = dict.fromkeys(RESIDUAL_COLUMNS.values(), float)
 #: In JSON: maximum number of passages per version, the longest first, and of characters per passage.
 _PASSAGES, _CHARACTERS = 10, 300
 #: In a table: maximum number of passages per version, and of characters per passage.

@@ -15,7 +15,10 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO
 
-from whorl.fingerprint.statistics.metric import SLACK
+from whorl.fingerprint.statistics.metric import SLACK, Shares
+
+#: Columns of CSV and Parquet files for the shares without common text (boilerplate), keyed by the names of the shares.
+RESIDUAL_COLUMNS = {name: f"{name}_without_common" for name in Shares.NAMES}
 
 
 def percent(share: float, *, is_exact: bool = True) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from whorl.fingerprint.compare_texts import Passage
 from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.output.compare_documents import LinedRange, Lines, ReadText
-from whorl.output.formatting import percent, plural, write_csv
+from whorl.output.formatting import RESIDUAL_COLUMNS, percent, plural, write_csv
 from whorl.output.html_pages import (
     html_in_context,
     html_list,
@@ -33,8 +33,6 @@ from whorl.search.attribution.results import Attribution, Common, TextSource
 
 #: Columns of the CSV file, one row per source; shares are fractions.
 COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares.NAMES, "shingles", "passages")
-#: Further columns if the text has common text, that is, boilerplate.
-_RESIDUAL_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
 #: Columns of the CSV file with one row per passage: its place in the text (A) and in its source (B).
 PASSAGE_COLUMNS = (
     *("id", "name", "words"),
@@ -171,9 +169,9 @@ def write_sources(attribution: Attribution, out: IO[str]) -> None:
     def row(source: TextSource) -> dict[str, object]:
         fields = values(LinedSource(source, attribution.counted_words, ())) | {"passages": len(source.passages)}
         residual = fields["without_common"] or {}
-        return fields | {f"{name}_without_common": share for name, share in residual.items()}
+        return fields | {column: residual.get(name) for name, column in RESIDUAL_COLUMNS.items()}
 
-    columns = COLUMNS if attribution.common is None else (*COLUMNS, *_RESIDUAL_COLUMNS)
+    columns = COLUMNS if attribution.common is None else (*COLUMNS, *RESIDUAL_COLUMNS.values())
     write_csv(columns, map(row, attribution.sources), out)
 
 
