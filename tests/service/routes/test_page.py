@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from whorl import Store
+from whorl.fingerprint.statistics.metric import PAIR_METRICS, SIMILAR_METRICS, Metric
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
 from whorl.service.routes.page import FILES
@@ -88,3 +89,14 @@ def test_unchanged_files_are_not_sent_again(guarded: TestClient) -> None:
     first = guarded.get("/page/app.js")
     again = guarded.get("/page/app.js", headers={"If-None-Match": first.headers["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
+
+
+def test_the_page_offers_every_metric() -> None:
+    """
+    The page has a choice for each metric of a search and of duplicates; a search for the smaller text has two.
+    """
+    page = (FILES / "index.html").read_text(encoding="utf-8")
+    searched = {Metric(value) for value in re.findall('name="metric" value="([^"]+)"', page)}
+    assert searched == SIMILAR_METRICS.keys() - {Metric.CONTAINMENT}
+    (choices,) = re.findall('<select id="cluster-metric">(.*?)</select>', page, re.DOTALL)
+    assert {Metric(value) for value in re.findall('value="([^"]+)"', choices)} == PAIR_METRICS.keys()

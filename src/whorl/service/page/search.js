@@ -13,11 +13,6 @@ import { NOT_HERE, calledOf, textOf } from "./texts.js";
 
 const ROWS = 25, MOST = 1000;
 const PAUSE = 250;
-const METRICS = {
-  jaccard: (least) => `At least ${least} of what both have together is in both.`,
-  a_in_b: (least) => `At least ${least} of the source is in the document.`,
-  b_in_a: (least) => `At least ${least} of the document is in the source.`,
-};
 /** Field with a document's cluster, if labels were written. */
 const CLUSTER = "whorl_cluster";
 /** If no document has all words: maximum number of words in the query for which the documents of each word are counted. */
@@ -30,7 +25,7 @@ let typed = "", words = null;
 
 const threshold = () => Number(parts.threshold.value);
 const recall = () => Number(parts.recall.value);
-const metric = () => parts.form.elements.metric.value;
+const metrics = () => parts.form.elements.metric;
 const isCalibrated = () => parts.plan.value === "calibrated";
 
 export function start() {
@@ -61,7 +56,7 @@ export function start() {
       later();
     });
   }
-  for (const input of [...parts.form.elements.metric, parts.plan, parts.collapse, parts.common]) {
+  for (const input of [...metrics(), parts.plan, parts.collapse, parts.common]) {
     input.addEventListener("change", () => {
       tell();
       later();
@@ -98,8 +93,9 @@ export async function show(parameters) {
   }
   if (asked && addressOf(asked, hits.length) === location.hash) return;
   parts.plan.value = parameters.get("plan") === "stock" ? "stock" : "calibrated";
-  const wanted = parameters.get("metric");
-  parts.form.elements.metric.value = Object.hasOwn(METRICS, wanted) ? wanted : "jaccard";
+  metrics().value = "jaccard";
+  // An unknown metric changes nothing.
+  metrics().value = parameters.get("metric");
   mark = parameters.get("text");
   parts.collapse.checked = parameters.has("collapse");
   parts.common.checked = parameters.get("common") === "without";
@@ -152,9 +148,9 @@ function adopt() {
 function tell() {
   showValue(parts.threshold, byId("threshold-told"));
   showValue(parts.recall, byId("recall-told"));
-  for (const input of [...parts.form.elements.metric, parts.common]) input.disabled = !isCalibrated();
+  for (const input of [...metrics(), parts.common]) input.disabled = !isCalibrated();
   byId("metric-told").textContent = isCalibrated()
-    ? METRICS[metric()](`${threshold()} %`)
+    ? `At least ${threshold()} % ${[...metrics()].find((each) => each.checked).dataset.told}.`
     : `Bands of tokens that find a share of ${threshold()} % in ${recall()} of 100.`;
 }
 
@@ -169,7 +165,7 @@ async function question(query) {
   const own = mark === null ? null : textOf(mark);
   const isOwn = own !== null && /FINGERPRINT:\s*source/u.test(query);
   const common = isCalibrated() && parts.common.checked && read(query) !== null ? await commonText(true) : {};
-  const by = isCalibrated() ? { metric: metric() } : {};
+  const by = isCalibrated() ? { metric: metrics().value } : {};
   const wanted = { query, plan: parts.plan.value, ...by, collapse: parts.collapse.checked, ...common };
   return isOwn ? { ...wanted, source: own.text } : wanted;
 }
