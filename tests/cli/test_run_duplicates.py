@@ -12,6 +12,7 @@ from whorl.cli.duplicates import duplicates
 from whorl.cli.main import main
 from whorl.cli.run_duplicates import DuplicatesCommand
 from whorl.duplicates.retention import Keep
+from whorl.operations import DuplicatesOperation, options_of
 
 
 def command(*arguments: str) -> DuplicatesCommand:
@@ -132,3 +133,11 @@ def test_the_form_follows_the_name_of_the_file(arguments: list[str], form: str) 
     given = command("a.txt", *arguments)
     given.require_targets()
     assert given.form == form
+
+
+def test_refused_options_exist() -> None:
+    """
+    Each option that some kind of run refuses is an option of the operation: a misspelt name would refuse nothing.
+    """
+    names = {option.name for option in options_of(DuplicatesOperation)}
+    assert {name for refused in DuplicatesOperation.REFUSED.values() for name in refused.split()} < names

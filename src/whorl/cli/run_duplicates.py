@@ -72,27 +72,6 @@ _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv",
 _TABLES = ("", ".txt", ".log", ".out")
 #: As output file, `-` is standard output; among the PATHs, it is standard input.
 _STANDARD_OUTPUT = "-"
-#: Options that are only valid if PATHs are given.
-_FILE_OPTIONS = (
-    *("within", "text_column", "id_column", "follow_links", "exclude", "filtered", "annotated", "characters"),
-    "level",
-)
-#: Options that are only valid if whole documents are compared.
-_WHOLE_DOCUMENT_OPTIONS = ("annotated", "versions")
-#: Options that do not apply if the search only looks for reference texts.
-_NOT_OF_REFERENCE_ONLY = (
-    *("recall", "complete", "versions", "state", "new", "date", "common_above", "boilerplate", "ignore_common"),
-    *("characters", "words"),
-)
-#: Options that do not apply to a search for passages.
-_NOT_OF_PASSAGES = ("metric", "threshold", "recall", "state", "common_above", "boilerplate", "shingle", "characters")
-#: Options that Spark does not support.
-_NOT_OF_SPARK = (
-    *("delete_list", "workers", "within", "follow_links", "annotated", "versions", "common_above", "boilerplate"),
-    *("exclude", "ignore_common", "level", "reference_only", "reference_column"),
-)
-#: Options that are only valid with Spark.
-_OF_SPARK = ("input", "name_column", "checkpoints")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +128,9 @@ class DuplicatesCommand(DuplicatesOperation):
         """Return this command; if no document in PATHs could be read, return a copy that keeps existing files."""
         return self if reader.count_in_paths or not self.paths else self.without_existing_files()
 
+    def _refuse(self, run: str, reason: str, *more: str) -> None:
+        require_default(self, (*self.REFUSED[run].split(), *more), reason)
+
     def require_consistent(self) -> None:
         """Raise ParameterError for flags that cannot be combined, or for an invalid value."""
         if self.paths and self.store is not None:
@@ -169,7 +151,7 @@ class DuplicatesCommand(DuplicatesOperation):
         if self.write_ids and (self.paths or self.new):
             raise ParameterError("--write-ids writes into a store; give no PATHs, and leave out --new")
         if not self.paths:
-            require_default(self, _FILE_OPTIONS, "is for PATHs; name some")
+            self._refuse("store", "is for PATHs; name some")
             require_default(self, ["reference"], "is compared with PATHs; give some")
         if self.reference and self.state is not None:
             raise ParameterError(
@@ -180,22 +162,21 @@ class DuplicatesCommand(DuplicatesOperation):
                 self, ["reference_only", "reference_column"], "is about a reference; name it with --reference"
             )
         if self.reference_only and self.level != "passage":
-            require_default(self, _NOT_OF_REFERENCE_ONLY, "is not for --reference-only; leave one of the two out")
+            self._refuse("reference_only", "is not for --reference-only; leave one of the two out")
             if self.keep not in (None, "first"):
                 raise ParameterError(f"--keep {self.keep} chooses among PATHs, which --reference-only does not compare")
         if self.engine == "local":
-            require_default(self, _OF_SPARK, "is for --engine spark")
+            self._refuse("local", "is for --engine spark")
         if self.words is not None and self.level != "passage":
             raise ParameterError("--words sets the length of passages; add --level passage")
         if self.level != "document":
-            require_default(self, _WHOLE_DOCUMENT_OPTIONS, f"is for documents; leave it out, or --level {self.level}")
+            self._refuse("parts", f"is for documents; leave it out, or --level {self.level}")
         if self.level == "passage":
             reason = (
                 "is not for passages: they are equal word for word, the first stays, and --words N says how long they "
                 "are"
             )
-            others = () if self.keep == "first" else ("keep",)
-            require_default(self, (*_NOT_OF_PASSAGES, *others), reason)
+            self._refuse("passages", reason, *(() if self.keep == "first" else ("keep",)))
         # Check percentages, limits and policies before reading any input.
         search = self.search
         if not self.paths:
@@ -206,7 +187,7 @@ class DuplicatesCommand(DuplicatesOperation):
     def output_of_spark(self) -> str:
         """Return the output folder for Spark; raise ParameterError if it is missing, or an option is not supported."""
         reason = "is for --engine local"
-        require_default(self, _NOT_OF_SPARK, reason)
+        self._refuse("spark", reason)
         if self.store is not None:
             raise ParameterError(f"--store {reason}")
         if not self.paths or self.output is None or self.output == _STANDARD_OUTPUT:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from whorl.fingerprint.statistics.metric import PAIR_METRICS, PairMetric, describe_metrics
 from whorl.operations.option_declaration import Bounds, Share, flag, only, option
@@ -164,6 +165,18 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
         "FOLDER",
         absent=_SPARK,
     )
+
+    #: Options that the command line refuses in a run on a store, of parts of texts, and so on: they would do nothing.
+    REFUSED: ClassVar[Mapping[str, str]] = {
+        "store": "text_column id_column follow_links exclude filtered annotated within level characters",
+        "parts": "annotated versions",
+        "reference_only": "recall complete state new versions date words characters common_above boilerplate "
+        "ignore_common",
+        "passages": "metric threshold recall state shingle characters common_above boilerplate",
+        "spark": "follow_links exclude delete_list annotated versions reference_only reference_column within level "
+        "workers common_above boilerplate ignore_common",
+        "local": "input name_column checkpoints",
+    }
 
     @property
     def is_complete(self) -> bool:
