@@ -23,6 +23,7 @@ from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.statistics.overlap_estimates import estimate
 from whorl.model import Hit, Order, Page, Stored
 from whorl.operations import MAX_START, CommonOptions, QueryPlan, Reading
+from whorl.query.plan.describe import describe
 from whorl.query.plan.fields_and_values import FieldsByKind, value_named
 from whorl.query.plan.nodes import (
     Bool,
@@ -39,7 +40,7 @@ from whorl.query.plan.nodes import (
     references,
     with_ids,
 )
-from whorl.query.plan.planner import QueryDefaults, bind, describe, missing_field_message, resolve
+from whorl.query.plan.planner import QueryDefaults, bind, missing_field_message, resolve
 from whorl.query.unparse import write_quoted
 from whorl.request_context import require_time, trace
 from whorl.search.document_references import References

@@ -10,8 +10,9 @@ from whorl import parse
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.query import ast
+from whorl.query.plan.describe import describe
 from whorl.query.plan.nodes import Between, Bool, Equal, Exists, FuzzyWord, InOrder, Kind, Test, WildcardValue, Words
-from whorl.query.plan.planner import describe, make_plan
+from whorl.query.plan.planner import make_plan
 
 TEN = Signature(Scheme(), np.arange(10, dtype=np.uint64))
 

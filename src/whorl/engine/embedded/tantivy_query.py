@@ -44,6 +44,7 @@ from whorl.errors import Span, StoppedError, UnsupportedQueryError
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import TYPOGRAPHIC_APOSTROPHES, tokens
 from whorl.query.ast import Pattern, as_typed
+from whorl.query.plan.describe import describe_test
 from whorl.query.plan.fields_and_values import split_name
 from whorl.query.plan.nodes import (
     Between,
@@ -68,7 +69,7 @@ from whorl.query.plan.nodes import (
     Words,
     leaves,
 )
-from whorl.query.plan.planner import MOST_EDITS, describe_test, is_near
+from whorl.query.plan.planner import MOST_EDITS, is_near
 from whorl.request_context import require_time, seconds_left, timely
 
 #: Function that checks whether a term, without its prefix, matches a clause.

@@ -1,11 +1,10 @@
-"""Turns the text of a query into a plan for the engines (`make_plan`, `resolve`, `bind`), and describes it in words.
+"""Turns the text of a query into a plan for the engines (`make_plan`, `resolve`, `bind`).
 
 `QueryDefaults` has the defaults for reading the text of a query, such as the operator between words.
 
     make_plan    turns the syntax tree of a query into a plan
     resolve      looks up the fields of clauses, and makes a test for each type of a field that supports the clause
     bind         adds the tokens of the documents that FINGERPRINT names
-    describe     describes a plan for `explain`
 """
 
 from __future__ import annotations
@@ -48,18 +47,15 @@ from whorl.query.plan.fields_and_values import (
     convert_qualified_name,
     date_of,
     expand_path,
-    format_date,
     range_of,
     split_name,
     value_of,
 )
 from whorl.query.plan.nodes import (
-    Between,
     Bool,
     BoundLeaf,
     BoundNode,
     BoundPlan,
-    DocumentsByScore,
     Equal,
     Exists,
     FieldClause,
@@ -69,16 +65,13 @@ from whorl.query.plan.nodes import (
     Kind,
     MatchAll,
     Nothing,
-    PassageHashes,
     Plan,
     PlannedLeaf,
     ResolvedLeaf,
     ResolvedPlan,
     SharedBands,
     SharedTokens,
-    SketchTokens,
     Test,
-    Value,
     WildcardValue,
     Words,
     leaves,
@@ -812,86 +805,3 @@ def no_fingerprint_message(reference: str, scheme: Scheme, *, is_text: bool) -> 
         f"document {shorten_repr(reference)} has no fingerprint: its text has {few}, or it was indexed before this "
         "store made fingerprints"
     )
-
-
-def describe(plan: BoundLeaf | ResolvedLeaf | Bool[BoundLeaf | ResolvedLeaf]) -> list[str]:
-    if not isinstance(plan, Bool):
-        return [_describe_leaf(plan)]
-    groups = (
-        ("all of", plan.must),
-        ("at least one of" if not plan.must else "adding", plan.should),
-        ("none of", plan.must_not),
-    )
-    lines = []
-    for title, members in groups:
-        if members:
-            lines.append(f"{title}:")
-            lines += [f"  {line}" for member in members for line in describe(member)]
-    return lines
-
-
-def _describe_leaf(leaf: BoundLeaf | ResolvedLeaf) -> str:
-    match leaf:
-        case MatchAll():
-            return f"every document{_describe_weight(leaf.weight)}"
-        case SharedTokens(tokens=tokens, min_should_match=minimum):
-            return (
-                f"FINGERPRINT of {leaf.reference!r}: at least {minimum} of its {len(tokens)} tokens "
-                f"({len(set(tokens))} distinct), one point each{_describe_weight(leaf.weight, 1.0)}"
-            )
-        case SharedBands(bands=bands):
-            return (
-                f"FINGERPRINT of {leaf.reference!r}: at least one of {len(bands)} bands of {len(bands[0])} tokens, "
-                f"one point a band{_describe_weight(leaf.weight, 1.0)}"
-            )
-        case SketchTokens(numbers=numbers, min_should_match=minimum):
-            most = "" if leaf.largest_size is None else f" to {leaf.largest_size:,}"
-            return (
-                f"sketch of {leaf.reference!r}: at least {minimum} of {len(numbers)} tokens, in documents of "
-                f"{leaf.smallest_size:,}{most or ' and more'} shingles"
-            )
-        case PassageHashes(numbers=numbers):
-            return f"passages of {leaf.reference!r}: at least one of {len(numbers)} numbers, one point each"
-        case DocumentsByScore(groups=groups):
-            count = sum(len(ids) for _, ids in groups)
-            return f"FINGERPRINT of {leaf.reference!r}: the {count:,} documents found and verified, by their percentage"
-        case FingerprintClause():
-            return f"FINGERPRINT of {leaf.reference!r}: the documents found and verified, by their percentage"
-        case Nothing(reason=reason):
-            return f"nothing: {reason}"
-        case _:
-            return f"{describe_test(leaf)}{_describe_weight(leaf.weight)}"
-
-
-def _describe_weight(weight: float, usual: float = 0.0) -> str:
-    if weight == usual:
-        return ""
-    return f", times {weight:g}" if usual else f", {weight:g} points"
-
-
-def describe_test(test: Test) -> str:
-    where = "the text fields" if test.field is None else f"field {test.field!r}"
-    match test:
-        case Words(text=text, slop=slop):
-            return f"{text!r}{f' give or take {slop} moves' if slop else ''} in {where}"
-        case InOrder(words=words, slop=slop):
-            row = " ".join(map(as_typed, words))
-            return f"{row!r}{f' with at most {slop} words among them' if slop else ''} in {where}"
-        case FuzzyWord(word=word, edits=edits):
-            return f"words {edits} edit{'s' * (edits > 1)} from {word!r} in {where}"
-        case Equal(kind=kind, value=value):
-            return f"the value {_describe_value(value, kind)} in {where}"
-        case WildcardValue(pattern=pattern):
-            return f"values like {as_typed(pattern)!r} in {where}"
-        case Between(kind=kind, low=low, high=high):
-            ends = (
-                f"{'from' if test.includes_low else 'above'} {_describe_value(low, kind)}" if low is not None else "",
-                f"{'to' if test.includes_high else 'below'} {_describe_value(high, kind)}" if high is not None else "",
-            )
-            return f"values {' '.join(filter(None, ends))} in {where}"
-        case Exists():
-            return f"any value in {where}"
-
-
-def _describe_value(value: Value, kind: Kind) -> str:
-    return format_date(int(value)) if kind is Kind.DATE else repr(value)
