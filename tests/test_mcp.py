@@ -158,6 +158,7 @@ def test_quotations(store: Store) -> None:
     given = [{"quote": "the landlord keeps the structure", "source": "recipe.txt"}, {"quote": "the moon is green"}]
     body = call_tool(server, "verify", quotations=given)
     assert [quotation["verdict"] for quotation in body["quotations"]] == ["misattributed", "absent"]
+    assert call_tool(server, "verify", text=json.dumps(given))["quotations"] == body["quotations"]
     quote = "the landlord keeps the structure"
     for short in (quote, [quote], {"quote": quote}):
         body = call_tool(server, "verify", quotations=short)

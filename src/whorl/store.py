@@ -347,7 +347,7 @@ class Store:
             reference: A document of the store; with `source`, the id of a document with this text. This document does
                 not count as a source of the quotations.
             options: `rows` and `start` are ignored; all quotations are returned.
-            source: A text that need not be in the store.
+            source: A text that need not be in the store, or quotations in JSON.
             markup: `source` as HTML or Markdown, to find its quotations by their markup; by default `source` itself.
             quotations: Quotations to check instead of a text; `min_words` does not apply to them. Each has a `quote`,
                 and optionally a `source`, the document that it should come from.
@@ -357,7 +357,7 @@ class Store:
             ParameterError: A number is out of its range, a quotation has no word, or the document has no text.
         """
         from whorl.operations import VerifyOperation
-        from whorl.search.quotations.extract_quotations import read_given_quotations
+        from whorl.search.quotations.extract_quotations import quotations_in_json, read_given_quotations
         from whorl.search.quotations.verify_quotations import verification_of, verify_quotations
 
         options = operation_of(VerifyOperation, options, keywords)
@@ -367,6 +367,8 @@ class Store:
             return verify_quotations(self.engine, self.references, "", read_given_quotations(quotations))
         self._require_named(reference, source, "the id of a document, a text as source, or quotations")
         text, own_id = self._text_and_id(reference, source)
+        if source is not None and (listed := quotations_in_json(source)) is not None:
+            return self.verify(quotations=listed)
         if own_id is None and reference != SOURCE:
             own_id = reference
         return verification_of(self.engine, self.references, text, own_id, options, markup=markup)

@@ -103,10 +103,7 @@ def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tupl
             return ReadText.from_text(named, verification.text), verification
         text, own_id = meant.text, meant.id or SOURCE
     kind: Literal["standard input", "file"] = "standard input" if named == STANDARD_INPUT else "file"
-    given = quotations_in_json(text)
-    if given is not None:
-        return ReadText(named, kind, text), store.verify(quotations=given)
-    if is_json:
+    if is_json and quotations_in_json(text) is None:
         raise ParameterError(
             f'{named} is not a JSON list of quotations, such as [{{"quote": "the words", "source": "a document"}}]'
         )

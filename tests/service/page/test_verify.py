@@ -48,6 +48,19 @@ def test_a_pasted_answer(page: Page, shots: Path) -> None:
     expect(page.locator("#document-title")).to_have_text("lease.txt")
 
 
+def test_quotations_in_json(page: Page) -> None:
+    """
+    A pasted JSON list holds quotations; the list shows their verdicts, and the text has no marks.
+    """
+    open_view(page)
+    paste(page, '[{"quote": "the structure, the roof and the common parts", "source": "recipe"}, {"quote": "no"}]')
+    expect(page.locator("#verify-told")).to_have_text("0 of 2 quotations stand in a document word for word")
+    row = page.locator("#quotations > li").first
+    expect(row).to_contain_text("In another document than the one named")
+    row.get_by_role("button").click()
+    expect(page.locator("#verify-text mark")).to_have_count(0)
+
+
 def test_every_sentence(page: Page) -> None:
     """
     Every sentence can be checked; Back returns to the quotations; a dropped file replaces the text.

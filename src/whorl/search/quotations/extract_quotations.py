@@ -305,7 +305,8 @@ def quotations_in_json(text: str) -> list[Any] | None:
         if len(lines) > 1 and all(line.lstrip().startswith("{") for _, line in lines):
             return [_load_json(line, number) for number, line in lines]
         raise
-    return value if isinstance(value, list) else [value] if is_meant else None
+    listed = value if isinstance(value, list) else [value]
+    return listed if listed and isinstance(listed[0], dict) and (is_meant or "quote" in listed[0]) else None
 
 
 def _load_json(text: str, first_line: int = 1) -> Any:

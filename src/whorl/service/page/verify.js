@@ -45,8 +45,10 @@ function showQuotations({ quotations, counts, documents, warnings }, text) {
   byId("verify-how").textContent = quotations.length ? `Looked up in ${counted(documents, "document")}.`
     : "Nothing stands between quotation marks or in a block quote.";
   warn(byId("verify-warnings"), warnings);
-  const units = toUnits(text, quotations.map((each) => each.place));
-  places = units.map((place, at) => ({ ...place, group: at, kind: VERDICTS[quotations[at].verdict][1] }));
+  // Quotations that are given as JSON have no place in a text.
+  const groups = [...quotations.keys()].filter((group) => quotations[group].place);
+  const units = toUnits(text, groups.map((group) => quotations[group].place));
+  places = units.map((place, at) => ({ ...place, group: groups[at], kind: VERDICTS[quotations[groups[at]].verdict][1] }));
   pane.show(text, places);
   fill(byId("quotations"), ...quotations.map(row));
 }
@@ -95,4 +97,7 @@ function placeOf(quotation, place) {
   );
 }
 
-const choose = (at, isToScroll) => choosePlace(pane, byId("quotations"), places[at], isToScroll);
+function choose(group, isToScroll) {
+  const place = places.find((each) => each.group === group);
+  if (place) choosePlace(pane, byId("quotations"), place, isToScroll);
+}
