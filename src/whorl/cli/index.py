@@ -35,7 +35,7 @@ _NOT_STORED = "could not be stored"
 def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) -> None:
     """Put files and folders into a store.
 
-    Reads text, Markdown, HTML, TEI, e-mail (.eml), notebooks (.ipynb), OpenDocument (.odt), JSON lines (.jsonl,
+    Reads text, Markdown, HTML, TEI, ALTO, e-mail (.eml), notebooks (.ipynb), OpenDocument (.odt), JSON lines (.jsonl,
     .ndjson: one {"id", "text", …} per line, other keys become fields), with whorl[files] PDF, DOCX, PPTX and XLSX,
     with whorl[data] Parquet, Arrow and web archives, and with --text-column the rows of CSV and TSV. PATHs are files,
     folders, patterns ('data/*.parquet'), - for standard input, or addresses that fsspec knows (s3://…). Files and

@@ -19,6 +19,7 @@ from tests.made_files import mail, open_document, pdf, quoting_word, sheet, slid
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.extract_text import TextBuffer, append_text, html_text, read_mail, read_office, read_pdf
 from whorl.ingest.extraction.file_formats import (
+    ALTO,
     DOCX,
     FORMATS,
     HTML,
@@ -132,6 +133,21 @@ def test_tei(body: str, expected: str, encoding: str) -> None:
     head = f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE TEI SYSTEM "tei.dtd"><TEI xmlns="http://a.org">'
     raw = f"{head}<teiHeader><p>unseen</p></teiHeader><text>{body}</text></TEI>".encode(encoding)
     assert [line.strip() for line in text_of(raw, TEI).strip().split("\n")] == expected.split("|")
+
+
+def test_alto() -> None:
+    """
+    The text of ALTO has the words of each printed line, and blocks are paragraphs. A word that HYP breaks is whole.
+    """
+    raw = """<?xml version="1.0"?><alto xmlns="http://www.loc.gov/standards/alto/ns-v4#">
+      <Description><fileName>1.tif</fileName></Description><Layout><Page><PrintSpace>
+      <TextBlock><TextLine><String CONTENT="Die"><ALTERNATIVE>Dic</ALTERNATIVE></String><SP/><String CONTENT="Zei"/>
+      <HYP CONTENT="-"/></TextLine>
+      <TextLine><String CONTENT="tung"/><String CONTENT="&amp;c."/></TextLine>
+      <TextLine><String CONTENT="vom"/><String CONTENT="18."/></TextLine></TextBlock>
+      <TextBlock><TextLine><String CONTENT="März"/></TextLine></TextBlock></PrintSpace></Page></Layout></alto>"""
+    lines = [line.strip() for line in text_of(raw.encode(), ALTO).strip().split("\n")]
+    assert lines == ["Die Zeitung &c.", "vom 18.", "", "März"]
 
 
 @pytest.mark.parametrize(

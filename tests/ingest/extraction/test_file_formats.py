@@ -10,6 +10,7 @@ import pytest
 
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.file_formats import (
+    ALTO,
     DOCX,
     HTML,
     MAIL,
@@ -58,6 +59,8 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
         (b"<!DOCTYPE TEI.2>\n<TEI.2>", "a.xml", TEI),
         (b"<tei:teiCorpus>", "a.tei", TEI),
         (b"<TEIform>", "a.xml", None),
+        (b'<?xml version="1.0"?><alto xmlns="http://www.loc.gov/standards/alto/ns-v4#">', "a.xml", ALTO),
+        (b"<html>", "a.hocr", HTML),
         (b"<TEI>", "a.txt", None),
         (b"Subject: mail", "a.eml", MAIL),
         (b"Subject: page", "a.mhtml", MAIL),

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.detect_encoding import decode
 from whorl.ingest.extraction.file_formats import (
+    ALTO,
     DOCX,
     HTML,
     MAIL,
@@ -84,9 +85,9 @@ def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> 
         text.add(open_document_text(raw, most_unpacked))
     elif form == HTML.name:
         text.add(html_text(decode(raw)))
-    elif form == TEI.name:
+    elif form in (TEI.name, ALTO.name):
         # The XML parser knows few encodings, and trusts wrong declarations, so decode the bytes before parsing.
-        text.add(tei_text(decode(raw).lstrip()))
+        text.add(xml_text(decode(raw).lstrip(), _TEI_NAMES if form == TEI.name else _ALTO_NAMES))
 
 
 #: Block elements of HTML. A new line begins before and after each.
@@ -173,6 +174,13 @@ _TEI_NAMES = _Names(
     notes=frozenset({"note"}),
     hidden=frozenset({"teiHeader", "facsimile", "standOff", "fw", "del"}),
 )
+#: The words of ALTO are attributes, not text; the hidden elements are metadata and other readings of a word.
+_ALTO_NAMES = _Names(
+    blocks=frozenset({"TextBlock"}),
+    breaks=frozenset({"TextLine"}),
+    notes=frozenset(),
+    hidden=frozenset({"Description", "Styles", "Tags", "ALTERNATIVE"}),
+)
 _SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
 #: Comments, deletions, the numbers of notes, formats of numbers, and the data and descriptions of pictures.
 _OPEN_DOCUMENT_HIDDEN = frozenset({
@@ -187,12 +195,14 @@ _OPEN_DOCUMENT_NAMES = _Names(
 )
 #: Elements of a `choice` that its other element corrects, regularises or expands.
 _TEI_REPLACED = frozenset({"sic", "orig", "abbr"})
+#: The hyphen of a word that continues in the next line, unless that begins a paragraph.
+_LINE_END_HYPHEN = re.compile(" ?\xad ?\n(?!\n)")
 #: Line ends with the blanks after them; the group has the second line end, if any.
 _LINE_ENDS = re.compile(r"\n(?: *(\n))?\s*")
 
 
 class _TextOfXml:
-    """Target of an XML parser that collects the text of TEI or OpenDocument, with notes at the end as in a DOCX."""
+    """Target of an XML parser that collects the text of TEI, ALTO or OpenDocument, with notes at the end."""
 
     def __init__(self, names: _Names) -> None:
         self._names = names
@@ -218,6 +228,10 @@ class _TextOfXml:
             self._pieces[-1].append("\n")
         elif name in self._names.blanks:
             self._pieces[-1].append(" ")
+        elif name == "String":
+            self._pieces[-1].append(f" {attributes.get('CONTENT', '')}")
+        elif name == "HYP":
+            self._pieces[-1].append("\xad")
 
     def end(self, tag: str) -> None:
         name, _ = self._open.pop()
@@ -234,20 +248,21 @@ class _TextOfXml:
             self._pieces[-1].append(re.sub(r"\s", " ", text))
 
     def close(self) -> str:
-        return _LINE_ENDS.sub(r"\n\1", re.sub(" +", " ", "".join(self._pieces[0] + self._notes)))
+        text = _LINE_ENDS.sub(r"\n\1", re.sub(" +", " ", "".join(self._pieces[0] + self._notes)))
+        return _LINE_END_HYPHEN.sub("", text)
 
 
-def tei_text(markup: str) -> str:
-    """Return the text of a TEI document, with blank lines between paragraphs, and each verse on a line.
+def xml_text(markup: str, names: _Names) -> str:
+    """Return the text of TEI or ALTO, with blank lines between paragraphs, and each verse or printed line on a line.
 
     The text has the first reading of an apparatus, and the corrected, regular or expanded form of a choice. Markup that
     is not well-formed XML is returned unchanged.
     """
-    # Only TEI needs these imports.
+    # Only these formats need the imports.
     from html.entities import html5
     from xml.etree.ElementTree import ParseError, XMLParser
 
-    parser: XMLParser[str] = XMLParser(target=_TextOfXml(_TEI_NAMES))
+    parser: XMLParser[str] = XMLParser(target=_TextOfXml(names))
     # Define HTML's entities, such as `&mdash;`: the document type may define some, but the parser does not read it.
     parser.entity.update({name.removesuffix(";"): value for name, value in html5.items()})
     try:

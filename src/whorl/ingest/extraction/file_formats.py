@@ -32,22 +32,26 @@ PPTX = FileFormat(
     "PPTX", frozenset({".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"}), "pptx", "ppt/presentation.xml"
 )
 XLSX = FileFormat("XLSX", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"}), "openpyxl", "xl/workbook.xml")
-HTML = FileFormat("HTML", frozenset({".html", ".htm", ".xhtml"}))
+#: hOCR, the text of a digitised page, is HTML.
+HTML = FileFormat("HTML", frozenset({".html", ".htm", ".xhtml", ".hocr"}))
 #: Other XML is plain text, because tags and attributes can be its content.
 TEI = FileFormat("TEI", frozenset({".xml", ".tei"}))
+#: Text of a digitised page, with the place of each word.
+ALTO = FileFormat("ALTO", frozenset())
 #: A web page that a browser saves in one file (`.mht`) is an e-mail with the page as its text.
 MAIL = FileFormat("e-mail", frozenset({".eml", ".mbox", ".mht", ".mhtml"}))
 NOTEBOOK = FileFormat("notebook", frozenset({".ipynb"}))
 OPEN_DOCUMENT = FileFormat("OpenDocument", frozenset({".odt", ".ott", ".odp", ".otp", ".ods", ".ots"}))
-FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, TEI, MAIL, NOTEBOOK, OPEN_DOCUMENT)
+FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, TEI, ALTO, MAIL, NOTEBOOK, OPEN_DOCUMENT)
 
 #: Beginning of an HTML page.
 _HTML_START = re.compile(
     rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?<(!doctype\s+html|html|head|body|title|meta|script)\b", re.IGNORECASE
 )
-#: Matches the start tag of a TEI document's root. Processing instructions and a document type may precede it.
-_TEI_ROOT = re.compile(rb"<(\w+:)?(TEI|TEI\.2|teiCorpus)[\s>]")
-_TEI_PROLOG = 10_000
+#: Matches the start tag of the root of ALTO or, with a group, of TEI. Processing instructions and a document type may
+#: precede it.
+_XML_ROOT = re.compile(rb"<(?:\w+:)?(?:alto|(TEI|TEI\.2|teiCorpus))[\s>]")
+_XML_PROLOG = 10_000
 _PDF = re.compile(rb"%PDF-[0-9]\.[0-9]")
 _ZIP, _RTF = b"PK\x03\x04", b"{\\rtf"
 #: The start of an EPUB or OpenDocument archive: its first file is called `mimetype`, and contains the type.
@@ -81,8 +85,9 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
                 "this is an archive (ZIP), or of a format that is one; unpack it, or save it as DOCX, PDF or text"
             )
         return held
-    if by_name is TEI and not _TEI_ROOT.search(raw, 0, _TEI_PROLOG):
-        return None
+    if by_name is TEI:
+        root = _XML_ROOT.search(raw, 0, _XML_PROLOG)
+        return root and (TEI if root[1] else ALTO)
     # A page saved by wget has the name of its address, such as `index.html?page=2` or `news`, so look at its content.
     if by_name is None and (not file.suffix or "?" in file.name) and begins_like_html(raw):
         return HTML
