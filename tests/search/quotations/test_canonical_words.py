@@ -18,6 +18,8 @@ from whorl.search.quotations.canonical_words import CanonicalText
     [
         ("Infor-\n  mation", "information"),
         ("well-known", "well- \nknown"),
+        ("Erzh=\nerzog, abſch¬ \r\nneiden, blu⸗\n\ftig", "Erzherzog, abſchneiden, blutig"),
+        ("שָׁ֔ם¬\nב", "שָׁ֔ם-\nב"),
         ("“Don’t”", '"don\'t"'),
         ("[T]he tenant,", "the tenant."),
         ("rent – due", "rent - due"),
@@ -107,6 +109,9 @@ def test_equal(a: str, b: str) -> None:
         ("set to 5\r\n \r\n‰ the width", "set to 5‰ the width"),
         ("-5", "5"),
         ("a < b", "a > b"),
+        ("x= y", "xy"),
+        ("x =\ny", "xy"),
+        ("p¬ q", "pq"),
         ("a != b", "a = b"),
         ("$5", "€5"),
         ("can", "can't"),

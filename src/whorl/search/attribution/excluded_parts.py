@@ -19,7 +19,7 @@ from whorl.fingerprint.compare_texts import TextWords
 from whorl.request_context import timely
 
 #: Opening quotation marks with their closing marks. The German closing mark is also the English opening mark.
-_MARKS = dict(zip('“„«»「『｢〝❝”"', ("”", "“”", "»", "«»", "」", "』", "｣", "〟〞", "❞", "”", '"'), strict=True))
+_MARKS = dict(zip('“„«»「『｢〝❝﴿”"', ("”", "“”", "»", "«»", "」", "』", "｣", "〟〞", "❞", "﴾", "”", '"'), strict=True))
 #: All opening and closing marks, and the full-width straight mark, which is treated like the usual straight mark.
 MARKS = "".join(sorted({*_MARKS, *"".join(_MARKS.values()), "＂"}))
 _OPENING = re.compile(f"[{''.join(_MARKS)}]")
@@ -37,7 +37,8 @@ CASED_OR_NUMBER = r"\dA-Za-z\xaa\xb2\xb3\xb5\xb9\xba\xbc-\xbe\xc0-\u058f\u10a0-\
 _CASED_OR_NUMBER = re.compile(f"[{CASED_OR_NUMBER}]")
 #: Characters that can begin a quotation. A mark right after a letter opens a quotation only if one of them follows.
 _BEGINNING = re.compile(r"[\w(\[（《〈「『【“‘«¿¡]")
-_GERSHAYIM = re.compile(r'(?<=[א-ת])"(?=[א-ת])')
+#: A mark between Hebrew letters, which may have points.
+_GERSHAYIM = re.compile(r'(?<=[\u0591-\u05ea])"(?=[א-ת])')
 #: Opening marks that every paragraph of a long quotation repeats. Only the last paragraph has a closing mark.
 _REPEATED = "“„«"
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
@@ -102,8 +103,8 @@ def quotations_between_marks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def unify_marks(text: str) -> str:
-    """Replace the marks of Hebrew abbreviations by gershayim (U+05F4), and full-width by straight marks."""
-    return _GERSHAYIM.sub("\u05f4", text).replace("＂", '"')
+    """Replace the marks of Hebrew abbreviations by gershayim (U+05F4); other gershayim and full-width marks by `"`."""
+    return _GERSHAYIM.sub("\u05f4", text.replace("\u05f4", '"')).replace("＂", '"')
 
 
 def is_inch_or_ditto(text: str, at: int) -> bool:

@@ -26,7 +26,7 @@ _MARK = "\ua7f7"
 #: Typographic characters, with the keyboard characters that replace them.
 _EQUIVALENTS = {
     **dict.fromkeys(TYPOGRAPHIC_APOSTROPHES, "'"),
-    **dict.fromkeys("\u00ad‐‑‒–", "-"),
+    **dict.fromkeys("\u00ad‐‑‒–⸗", "-"),
     **dict.fromkeys("—―", " "),
     "٪": "%",
 }
@@ -94,9 +94,11 @@ _LINK_TARGET = re.compile(
 #: An en dash between letters: a hyphen (`Paris–London`) or a dash (`the roof–and the walls`).
 _EN_DASH = re.compile(rf"(?<={_LETTER})–(?=\s*{_LETTER})")
 _HYPHEN = re.compile(rf"-(?<={_LETTER}-)\s*(?={_LETTER})")
+#: A sign that digitised texts also have for a hyphen, if it ends a line; elsewhere it is an operator.
+_HYPHEN_SIGN = re.compile(rf"[¬=](?<={_LETTER}.)\s+(?={_LETTER})")
 _MINUS = re.compile("\N{MINUS SIGN}(?=[.$€£¥]?\\d)")
 #: Position where a long text may be cut.
-_CUT = re.compile(rf"(?<![-\s\u00ad‐‑])(?=\s[^\s%°‰])|(?<=[{_NO_BLANKS}])(?=[{_NO_BLANKS}])")
+_CUT = re.compile(rf"(?<![-\s\u00ad‐‑⸗¬=])(?=\s[^\s%°‰])|(?<=[{_NO_BLANKS}])(?=[{_NO_BLANKS}])")
 _PIECE_CHARACTERS = 100_000
 #: Two or more quoted lines of Markdown or mail, or lines of a comment; a single line could begin with an operator.
 _QUOTED_LINES = re.compile(r"\n[ \t]*(?:>(?!=).*(?:\n[ \t]*>(?!=).*)+|#(?!\S).*(?:\n[ \t]*#(?!\S).*)+)")
@@ -198,6 +200,7 @@ def _replace_ignored(text: str, *, keeps_marks: bool) -> str:
     replaced = _FOOTNOTE_AFTER_COMMA.sub(_without_mark, replaced)
     for pattern in (_EDITOR_MARK, _FOOTNOTE_MARK, _HYPHEN):
         replaced = pattern.sub(lambda found: _LEFT_OUT * len(found[0]), replaced)
+    replaced = _HYPHEN_SIGN.sub(partial(_without_line_end, text), replaced)
     replaced = _UNIT.sub(partial(_without_blanks, text), replaced)
     # Replace a minus sign before a number by a hyphen only after loose punctuation, which includes hyphens, is removed.
     replaced = _MINUS.sub("-", _LOOSE.sub(" ", replaced))
@@ -220,6 +223,10 @@ def _without_mark(found: re.Match[str]) -> str:
 
 def _without_blanks(text: str, found: re.Match[str]) -> str:
     return found[0] if _PARAGRAPH_END.search(text, *found.span()) else _LEFT_OUT * len(found[0])
+
+
+def _without_line_end(text: str, found: re.Match[str]) -> str:
+    return _LEFT_OUT * len(found[0]) if "\n" in text[found.start() : found.end()] else found[0]
 
 
 def _without_emphasis(text: str, found: re.Match[str]) -> str:

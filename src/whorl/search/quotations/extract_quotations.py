@@ -345,7 +345,7 @@ def _find_between_marks(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     for start, end in quotations_between_marks(text):
         if not _has_stray_marks(text, start, end):
             # If the quotation continues in the next paragraph, it has no closing mark here.
-            is_closed = end - start > 1 and _ANY_MARK.match(text[end - 1]) is not None
+            is_closed = end - start > 1 and _ANY_MARK.match(unify_marks(text[end - 1])) is not None
             yield text[start + 1 : end - is_closed], (start, end)
     for pattern in (_SINGLE_MARKS, _LATEX_MARKS, _TYPED_MARKS):
         for found in timely(pattern.finditer(text)):
