@@ -303,11 +303,25 @@ class InputPart:
     used: set[tuple[str, str]] = field(default_factory=set)
 
     def __iter__(self) -> Iterator[Document]:
-        options, policy, file = self.options, self.options.policy, self.file.as_posix()
+        for document in self._documents():
+            try:
+                for part in [document] if len(self.texts) < 2 else self._split_columns(document):
+                    found = pieces_of(part, self.options.granularity)
+                    if not found and self.options.state is not None:
+                        # A blank text has no pieces. Yield an empty piece, so that `delete_old_pieces` finds the
+                        # document, and deletes the pieces of its earlier text.
+                        found = [replace(part, id=piece_id(part.id, 0), text="")]
+                    yield from found
+            except DocumentError as error:
+                self.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
+
+    def _documents(self) -> Iterator[Document]:
+        """Yield the documents with their final ids and properties; count them, and note the columns that they use."""
+        policy, file = self.options.policy, self.file.as_posix()
         needed = (
             ((policy.column, policy.sought), policy.rank_of),
-            ((options.date or "", "date"), seconds_of),
-            ((options.within or "", "value"), lambda value: value),
+            ((self.options.date or "", "date"), seconds_of),
+            ((self.options.within or "", "value"), lambda value: value),
         )
         unseen = [(column, convert) for column, convert in needed if column[0]]
         of_folders = _folder_values(file, {column for (column, _), _ in unseen})
@@ -328,16 +342,7 @@ class InputPart:
                     unseen.remove((column, convert))
             if self.is_reference and document.id != file and not document.id.startswith(f"{file}:"):
                 document = replace(document, id=f"{file}:{document.id}")
-            try:
-                for part in [document] if len(self.texts) < 2 else self._split_columns(document):
-                    found = pieces_of(part, options.granularity)
-                    if not found and options.state is not None:
-                        # A blank text has no pieces. Yield an empty piece, so that `delete_old_pieces` finds the
-                        # document, and deletes the pieces of its earlier text.
-                        found = [replace(part, id=piece_id(part.id, 0), text="")]
-                    yield from found
-            except DocumentError as error:
-                self.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
+            yield document
 
     def _split_columns(self, document: Document) -> list[Document]:
         """Return a document for each text of a row, named after its column.
