@@ -324,25 +324,24 @@ def _column(data: Any, name: str) -> list[Any]:
         raise ParameterError(f"texts is one {type(data).__name__}, not several texts; give a list of them")
     if type(data).__name__ == "LazyFrame":
         raise ParameterError("texts is a LazyFrame, which has no rows yet; call its collect() first")
-    if (known := _column_names(data)) is not None:
-        outer = name if name in known else str(name).partition(".")[0]
-        if known.count(outer) > 1:
-            raise ParameterError(f"several columns are called {outer!r}; rename all but one")
-        if outer not in known:
-            raise _no_column(name, known)
-        data = data[outer]
-        if outer != name:
-            rows = [{outer: _with_lists(value)} for value in _values(data)]
-            given = [row for row in rows if row[outer] is not None and row[outer] != []]
-            if given and not any(has_column(row, name) for row in given):
-                inner = dict.fromkeys(path for row in given[:_LISTED_COLUMNS] for path in column_paths(row))
-                raise _no_column(name, [*inner, *(own for own in known if own != outer)])
-            return [find_text(row, name) for row in rows]
+    if (known := _column_names(data)) is None:
+        return _values(data)
+    outer = name if name in known else str(name).partition(".")[0]
+    if known.count(outer) > 1:
+        raise ParameterError(f"several columns are called {outer!r}; rename all but one")
+    if outer not in known:
+        raise _no_column(name, known)
+    if outer == name:
         return [
             find_text({name: _with_lists(value)}, name) if isinstance(value, list | np.ndarray) else value
-            for value in _values(data)
+            for value in _values(data[name])
         ]
-    return _values(data)
+    rows = [{outer: _with_lists(value)} for value in _values(data[outer])]
+    given = [row for row in rows if row[outer] is not None and row[outer] != []]
+    if given and not any(has_column(row, name) for row in given):
+        inner = dict.fromkeys(path for row in given[:_LISTED_COLUMNS] for path in column_paths(row))
+        raise _no_column(name, [*inner, *(own for own in known if own != outer)])
+    return [find_text(row, name) for row in rows]
 
 
 def _no_column(name: str, known: Sequence[object]) -> ParameterError:
