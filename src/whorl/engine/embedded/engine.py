@@ -284,17 +284,15 @@ class EmbeddedEngine(Engine):
             for document in batch:
                 if stored.get(document.id, document.text) != document.text:
                     raise replacement_error(document.id)
-            digests = self.digests([record.document.id for record, _ in prepared]) if only_unchanged else {}
+            retained = prepared
+            if only_unchanged:
+                digests = self.digests([record.document.id for record, _ in prepared])
+                retained = [pair for pair in prepared if digests.get(pair[0].document.id) == pair[0].document.digest]
             # A store without texts has no dictionary, because a dictionary contains parts of texts.
             texts = (record.document.text for record, _ in prepared if self.keeps_texts)
             last = self._records.last_change()
             with self._records.writing(texts):
                 self._records.forget_changes(writer.base)
-                retained = [
-                    (record, entry)
-                    for record, entry in prepared
-                    if not only_unchanged or digests.get(record.document.id) == record.document.digest
-                ]
                 numbers = self._records.put([record for record, _ in retained])
             entries = zip(numbers, retained, strict=True)
             # A replaced document keeps its number, so all numbers above `last` belong to new documents.
