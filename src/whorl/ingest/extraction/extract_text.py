@@ -73,21 +73,22 @@ def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> 
     """Append the text of a file in the format named `form`; `most_unpacked` limits the size of an unpacked archive."""
     if not raw and form not in (HTML.name, TEI.name):
         raise DocumentError("this file is empty")
-    if form == PDF.name:
-        read_pdf(raw, text)
-    elif form in (DOCX.name, MARKED_DOCX.name, PPTX.name, XLSX.name):
-        read_office(raw, form, most_unpacked, text)
-    elif form == MAIL.name:
-        read_mail(raw, text)
-    elif form == NOTEBOOK.name:
-        text.add(notebook_text(decode(raw)))
-    elif form == OPEN_DOCUMENT.name:
-        text.add(open_document_text(raw, most_unpacked))
-    elif form == HTML.name:
-        text.add(html_text(decode(raw)))
-    elif form in (TEI.name, ALTO.name):
-        # The XML parser knows few encodings, and trusts wrong declarations, so decode the bytes before parsing.
-        text.add(xml_text(decode(raw).lstrip(), _TEI_NAMES if form == TEI.name else _ALTO_NAMES))
+    match form:
+        case PDF.name:
+            read_pdf(raw, text)
+        case DOCX.name | MARKED_DOCX.name | PPTX.name | XLSX.name:
+            read_office(raw, form, most_unpacked, text)
+        case MAIL.name:
+            read_mail(raw, text)
+        case NOTEBOOK.name:
+            text.add(notebook_text(decode(raw)))
+        case OPEN_DOCUMENT.name:
+            text.add(open_document_text(raw, most_unpacked))
+        case HTML.name:
+            text.add(html_text(decode(raw)))
+        case TEI.name | ALTO.name:
+            # The XML parser knows few encodings, and trusts wrong declarations, so decode the bytes before parsing.
+            text.add(xml_text(decode(raw).lstrip(), _TEI_NAMES if form == TEI.name else _ALTO_NAMES))
 
 
 #: Block elements of HTML. A new line begins before and after each.
@@ -634,31 +635,31 @@ def _walk(root: Any, text: TextBuffer, marks: _QuotationMarks | None = None) -> 
         if not isinstance(element.tag, str):
             continue
         name = element.tag.rpartition("}")[2]
-        if event == "start":
-            if name in _HIDDEN_ELEMENTS:
-                walker.skip_subtree()
-            elif name == "txbxContent" and element is not root:
-                boxes.append(element)
-                walker.skip_subtree()
-            elif (gap := gaps.get(element)) is not None:
-                if unseen and text.length != length:
-                    unseen.append(" ")
-                text.add(gap)
-                unseen.append(element)
-                length = text.length
-                walker.skip_subtree()
-            elif name == "t" and element.text:
-                text.add(element.text)
-            elif marks is not None:
-                text.add(marks.before(element, name))
-        elif end := _ENDS.get(name):
-            text.add(end if marks is None else marks.after(name, end))
+        if event == "end":
+            if end := _ENDS.get(name):
+                text.add(end if marks is None else marks.after(name, end))
             if name == "p":
                 if unseen and unseen[-1] != "\n\n":
                     unseen.append("\n\n")
                 for box in boxes:
                     _walk(box, text, marks)
                 boxes.clear()
+        elif name in _HIDDEN_ELEMENTS:
+            walker.skip_subtree()
+        elif name == "txbxContent" and element is not root:
+            boxes.append(element)
+            walker.skip_subtree()
+        elif (gap := gaps.get(element)) is not None:
+            if unseen and text.length != length:
+                unseen.append(" ")
+            text.add(gap)
+            unseen.append(element)
+            length = text.length
+            walker.skip_subtree()
+        elif name == "t" and element.text:
+            text.add(element.text)
+        elif marks is not None:
+            text.add(marks.before(element, name))
     for own in unseen:
         if isinstance(own, str):
             text.add(own)

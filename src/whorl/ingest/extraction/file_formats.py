@@ -77,14 +77,13 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
         # An archive stores file names uncompressed, so they are found even without a valid index.
         if _OPEN_DOCUMENT in raw[:_ZIP_HEADER]:
             return OPEN_DOCUMENT
-        held = next((form for form in FORMATS if form.member and form.member.encode() in raw), by_name)
-        if held is None:
-            if _EPUB in raw[:_ZIP_HEADER]:
-                raise DocumentError("EPUB is not read; save it as DOCX, PDF or text")
-            raise DocumentError(
-                "this is an archive (ZIP), or of a format that is one; unpack it, or save it as DOCX, PDF or text"
-            )
-        return held
+        if held := next((form for form in FORMATS if form.member and form.member.encode() in raw), by_name):
+            return held
+        if _EPUB in raw[:_ZIP_HEADER]:
+            raise DocumentError("EPUB is not read; save it as DOCX, PDF or text")
+        raise DocumentError(
+            "this is an archive (ZIP), or of a format that is one; unpack it, or save it as DOCX, PDF or text"
+        )
     if by_name is TEI:
         root = _XML_ROOT.search(raw, 0, _XML_PROLOG)
         return root and (TEI if root[1] else ALTO)
