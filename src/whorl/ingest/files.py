@@ -173,10 +173,9 @@ def files_under(
                     names = without_metadata({entry.name for entry in path.iterdir()})
                     waiting += [path / name for name in sorted(names, reverse=True) if not name.startswith(".")]
             except FileNotFoundError:
-                if path.is_symlink():
-                    on_problem(Problem(str(path), "this link leads nowhere", None if path == named else 1))
-                else:
-                    on_problem(Problem(str(path), "there is no such file or folder", None))
+                is_link = path.is_symlink()
+                reason = "this link leads nowhere" if is_link else "there is no such file or folder"
+                on_problem(Problem(str(path), reason, 1 if is_link and path != named else None))
             except OSError as error:
                 on_problem(Problem(str(path), error.strerror or str(error), None))
 
