@@ -377,20 +377,26 @@ class _Resolver:
 
         If no field has this name, add a warning if the store may lack the field, otherwise raise an error.
         """
-        if name not in self._names:
-            if name in DATA_TYPES and self._fields.find(name) is None:
-                if fields_of_type := list(self._fields.find_by_kinds(DATA_TYPES[name])):
-                    return fields_of_type
-                raise self._error(f"no field of this store is of the type {name}", span)
-            if name == "CLASS" and self._fields.find(name) is None:
-                type_and_aspect = [self._fields.resolve_name(part, self._names) for part in ("TYPE", "ASPECT")]
-                if known := [by_kind for by_kind in type_and_aspect if by_kind]:
-                    return known
+        if name in DATA_TYPES and self._is_free(name):
+            if fields_of_type := list(self._fields.find_by_kinds(DATA_TYPES[name])):
+                return fields_of_type
+            raise self._error(f"no field of this store is of the type {name}", span)
+        if name == "CLASS" and self._is_free(name):
+            type_and_aspect = [self._fields.resolve_name(part, self._names) for part in ("TYPE", "ASPECT")]
+            if known := [by_kind for by_kind in type_and_aspect if by_kind]:
+                return known
         if fields := self._fields.resolve_names(name, self._names):
             return [*fields.values()]
         if name in self._empty:
             self.warnings.append(missing_field_message(name))
             return []
+        raise self._unknown_field_error(name, span)
+
+    def _is_free(self, name: str) -> bool:
+        """Check whether no field or alias has this name, which then has the meaning that the language gives it."""
+        return name not in self._names and self._fields.find(name) is None
+
+    def _unknown_field_error(self, name: str, span: Span) -> UnknownFieldError:
         named = self._names.get(name)
         message, hint = f"the store has no field {named or name!r:.80}" + (f" ({name:.80})" if named else ""), ""
         if near := self._fields.nearest(named or name):
@@ -400,7 +406,7 @@ class _Resolver:
             hint = f"Index a property {name}, or name the field that holds it in whorl.toml, under [names]."
         elif names := sorted(self._fields.known):
             hint = f"It has {format_names(names, _LISTED_FIELDS)}."
-        raise UnknownFieldError(message, query=self._query, span=span, hint=hint)
+        return UnknownFieldError(message, query=self._query, span=span, hint=hint)
 
     def _presence_plan(self, clause: ast.Leaf, weight: float, *, is_wanted: bool) -> ResolvedPlan:
         if not isinstance(clause, ast.Term | ast.Phrase):
@@ -561,11 +567,7 @@ class _Resolver:
             case ast.Proximity(words=words, slop=slop):
                 row: list[Pattern] = [(word,) for word in self._tokens(" ".join(words))]
             case ast.Wildcard(pattern=pattern):
-                row, slop = words_of(pattern, self._fields.profile), 0
-                if field in self._fields.split_fields and row != [_JUST_ANY]:
-                    # Drop `*` at both ends: `*.txt` becomes the word `txt`.
-                    ends = [at for at, word in enumerate(row) if word != _JUST_ANY] or [0]
-                    row = row[ends[0] : ends[-1] + 1]
+                row, slop = self._words_of_pattern(pattern, field), 0
                 if len(row) > 1 and _JUST_ANY in row:
                     if is_lenient:
                         return []
@@ -574,13 +576,20 @@ class _Resolver:
                         clause.span,
                         'Write big * apple without quotes for words between, or with a slop: "big apple"~1.',
                     )
-                if row == [_JUST_ANY] and pattern != _JUST_ANY:
-                    row = []
             case _:
                 raise self._error("a range needs a field", clause.span, "Write cm:created:[2020 TO 2022].")
         if row:
             return [InOrder(tuple(row), slop, field, 0.0)]
         return [] if is_lenient else [self._no_word(self._query[clause.span.start : clause.span.end])]
+
+    def _words_of_pattern(self, pattern: Pattern, field: str | None) -> list[Pattern]:
+        """Return the words of a pattern; none if it has only `*` and punctuation, unless it is `*` itself."""
+        row = words_of(pattern, self._fields.profile)
+        if field in self._fields.split_fields and row != [_JUST_ANY]:
+            # Drop `*` at both ends: `*.txt` becomes the word `txt`.
+            ends = [at for at, word in enumerate(row) if word != _JUST_ANY] or [0]
+            row = row[ends[0] : ends[-1] + 1]
+        return [] if row == [_JUST_ANY] and pattern != _JUST_ANY else row
 
     def _warn_of_equals_sign(self, typed: str) -> None:
         name, sign, value = typed.partition("=")
