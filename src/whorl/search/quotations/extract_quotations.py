@@ -191,15 +191,22 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
         is_title = is_in_note(place[0]) and len(CanonicalText(quote).words) <= _LONGEST_TITLE
         if not is_title and not is_in_name(place[0]):
             found.append(Quotation(quote, place))
-    kept: list[Quotation] = []
+    return text, [
+        quotation
+        if quotation.sources or quotation.missing_footnotes
+        else _with_sources(quotation, text, end, notes, links)
+        for end, quotation in _outermost(found)
+    ]
+
+
+def _outermost(found: Iterable[Quotation]) -> Iterator[tuple[int, Quotation]]:
+    """Yield the quotations that are not inside others, in order, each with its end."""
     last_end = 0
     for quotation in timely(sorted(found, key=_place_outermost_first)):
         start, end = quotation.place or (0, 0)
         if start >= last_end:
-            is_named = quotation.sources or quotation.missing_footnotes
-            kept.append(quotation if is_named else _with_sources(quotation, text, end, notes, links))
+            yield end, quotation
             last_end = end
-    return text, kept
 
 
 def _membership(ranges: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
@@ -242,17 +249,22 @@ def _sentences(text: str, footnotes: Iterable[re.Match[str]], notes: Mapping[str
         if has_file_name(source) and len(source.split()) <= _MOST_WORDS_OF_SOURCE:
             blank.append(note.span())
             bounds.update(note.span())
-    pieces, at = [], 0
-    for start, end in sorted(blank):
-        pieces += [text[at:start], " " * (end - max(at, start))]
-        at = max(at, end)
-    plain = "".join((*pieces, text[at:]))
+    plain = _blank_out(text, blank)
     for start, end in pairwise(sorted(bounds)):
         for found in timely(_SENTENCE.finditer(plain, start, end)):
             sentence = Quotation(found[0], found.span())
             cut = replace(sentence, quote=_END_AFTER_BRACKETS.sub("", found[0]))
             sourced = _without_last_sources(cut, notes)
             yield sourced if sourced.sources or sourced.missing_footnotes else sentence
+
+
+def _blank_out(text: str, ranges: Iterable[tuple[int, int]]) -> str:
+    """Replace ranges of a text by blanks; the ranges may overlap."""
+    pieces, at = [], 0
+    for start, end in sorted(ranges):
+        pieces += [text[at:start], " " * (end - max(at, start))]
+        at = max(at, end)
+    return "".join((*pieces, text[at:]))
 
 
 def _place_outermost_first(quotation: Quotation) -> tuple[int, int]:
@@ -439,20 +451,21 @@ def _with_sources(
     at, is_first = end, True
     while len(sources) + len(missing) < _MOST_SOURCES:
         before = (_BEFORE_MARK, _BEFORE_BRACKETS, _BEFORE_LINK) if is_first else (_BETWEEN,) * 3
-        starts = [marks.match(text, at).end() for marks in before]  # type: ignore[union-attr] # it matches ""
+        # All of these patterns match the empty text, too.
+        mark_at, name_at, link_at = (marks.match(text, at).end() for marks in before)  # type: ignore[union-attr]
         # A link may begin after a bracket.
-        if found := links.get(starts[2]) or links.get(starts[2] + text.startswith("[", starts[2])):
+        if found := links.get(link_at) or links.get(link_at + text.startswith("[", link_at)):
             sources[found.source] = None
             at = found.end
-        elif (mark := _FOOTNOTE_MARK.match(text, starts[0])) and (labels := _labels(mark, notes)):
+        elif (mark := _FOOTNOTE_MARK.match(text, mark_at)) and (labels := _labels(mark, notes)):
             sources |= {read_source(notes[label]): None for label in labels if label in notes}
             missing += [mark[0] if mark[2] else f"[{label}]" for label in labels if label not in notes]
             at = mark.end()
-        elif brackets := _BRACKETS.match(text, starts[1]) or (_NEXT_LINE.match(text, at) if is_first else None):
+        elif brackets := _BRACKETS.match(text, name_at) or (_NEXT_LINE.match(text, at) if is_first else None):
             name, is_link = next(filter(None, brackets.groups())), brackets[1] is not None
             sources[read_source(name.partition("|")[0] if is_link else name, is_certain=is_link)] = None
             at = brackets.end()
-        elif link := _LINK_IN_BRACKETS.match(text, starts[2]) or ADDRESS.match(text, starts[2]):
+        elif link := _LINK_IN_BRACKETS.match(text, link_at) or ADDRESS.match(text, link_at):
             sources[read_source(link[0])] = None
             at = link.end()
         elif is_first and (named := _NAME_AFTER_DASH.match(text, at)):

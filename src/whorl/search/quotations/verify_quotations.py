@@ -384,23 +384,25 @@ class _Verifier:
         read = len(self._read.difference(self._named))
         is_complete = self._is_complete and not self._store.gaps
         looked_up = LookUp(tuple(self._runs), self._store.count, read, is_complete) if self._runs else None
-        notes = []
-        if verdict is Verdict.EXACT and any(match.ignores_numbers for match in (*named[:1], *others)):
-            notes.append("numbers in brackets after words were taken for footnote marks")
-        if self._unread:
-            notes.append(
-                f"{self._unread:,} more documents with its words were not read; one of them may have it word for word"
-            )
-        elif not is_complete and verdict is Verdict.ABSENT:
-            notes.append("its words cannot all be looked up, so its absence is not proved")
-        notes += self._notes
-        if self._with_insertions and verdict is not Verdict.ABSENT:
-            notes += _notes_on_insertions(self._quotation.quote, self._find_missing_insertions())
-        notes += [f"the text has no footnote {mark}" for mark in self._quotation.missing_footnotes]
+        notes = tuple(self._explain(verdict, [*named[:1], *others], is_complete=is_complete))
         source_id = named[0].id if named else next(iter(self._named), None)
         return VerifiedQuotation(
-            self._quotation, len(self.words), verdict, source_id, places[:_MOST_PLACES], looked_up, tuple(notes)
+            self._quotation, len(self.words), verdict, source_id, places[:_MOST_PLACES], looked_up, notes
         )
+
+    def _explain(self, verdict: Verdict, matches: Iterable[_Match], *, is_complete: bool) -> Iterator[str]:
+        """Yield notes on a verdict and on the sources of the quotation."""
+        if verdict is Verdict.EXACT and any(match.ignores_numbers for match in matches):
+            yield "numbers in brackets after words were taken for footnote marks"
+        if self._unread:
+            yield f"{self._unread:,} more documents with its words were not read; one of them may have it word for word"
+        elif not is_complete and verdict is Verdict.ABSENT:
+            yield "its words cannot all be looked up, so its absence is not proved"
+        yield from self._notes
+        if self._with_insertions and verdict is not Verdict.ABSENT:
+            yield from _notes_on_insertions(self._quotation.quote, self._find_missing_insertions())
+        for mark in self._quotation.missing_footnotes:
+            yield f"the text has no footnote {mark}"
 
     def _compare_named(self) -> list[_Match]:
         """Compare the named sources; return the first exact match alone, or all matches, the most similar first."""
@@ -546,13 +548,14 @@ class _Verifier:
         matches = [*named]
         for round_ in range(_ROUNDS):
             require_time()
+            # The first look-up uses whole parts of the quotation, the second runs of words from all parts, later ones
+            # only runs of words not found yet.
             if round_ == 0:
                 wanted = [_phrase(part, 0, len(part.words)) for part in self._parts]
+            elif round_ == 1:
+                wanted = self._phrases(np.full(len(self.words), True))
             else:
-                # The second look-up uses runs of words from the whole quotation, later ones only runs of words not
-                # found yet.
-                is_open = np.full(len(self.words), True) if round_ == 1 else ~self._mask_covered(matches)
-                wanted = self._phrases(is_open)
+                wanted = self._phrases(~self._mask_covered(matches))
             self._runs |= dict.fromkeys(wanted)
             phrases = self._store.any_of(spelling for phrase in wanted for spelling in _spellings(phrase))
             found = self._store.find(phrases, (), _ROWS)[0] if phrases.should else []
@@ -561,10 +564,9 @@ class _Verifier:
                 return
             seen.update(ids)
             # The best document usually contains the quotation word for word, so compare it alone first.
-            for group in (ids[:1], ids[1:]):
-                for match in self._compare_documents(group):
-                    matches.append(match)
-                    yield match
+            for match in chain.from_iterable(map(self._compare_documents, (ids[:1], ids[1:]))):
+                matches.append(match)
+                yield match
             if any(map(self._decides_verdict, matches)):
                 return
 
