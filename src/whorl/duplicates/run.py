@@ -302,14 +302,11 @@ def _load_changed(
                         if document.id not in ahead
                     ]
                 )
-            new = []
-            for document, digest in zip(batch, digests, strict=True):
-                if document.id not in same:
-                    new.append((document, digest))
-                elif same[document.id]:
-                    on_repeated(document.id)
-                else:
-                    same[document.id] = True
+            for document_id in [document.id for document in batch if document.id in same]:
+                if same[document_id]:
+                    on_repeated(document_id)
+                same[document_id] = True
+            new = [pair for pair in zip(batch, digests, strict=True) if pair[0].id not in same]
             ahead.update(document.id for document, _ in new)
             if new:
                 digests_ahead.append([digest for _, digest in new])
