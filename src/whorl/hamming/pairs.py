@@ -134,12 +134,16 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iter
     compiled = loops_if_worth_loading(count * comb(distance + 2, distance) * _PLAIN_SECONDS)
     costs = _COMPILED if compiled else _PLAIN
     blocks = costs.blocks(1 << count.bit_length(), bits, distance) if depth else 0
-    if not blocks:
-        for done, pairs in _pairs_in_runs(codes, 0, differing, distance, count, []):
+
+    def report(found: Iterator[tuple[int, Pairs]], before: int, total: int) -> Iterator[Pairs]:
+        for done, pairs in found:
             if pairs.size:
                 yield pairs
             if is_outermost:
-                report_progress(_STEP, done, count)
+                report_progress(_STEP, before + done, total)
+
+    if not blocks:
+        yield from report(_pairs_in_runs(codes, 0, differing, distance, count, []), 0, count)
         return
     masks = blocks_of(free, blocks)
     scratch = np.empty(count, np.uint64) if compiled else None
@@ -152,11 +156,7 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iter
         order_by(codes[:count], lead, scratch)
         longest = costs.largest_pairwise_run(bits - lead.bit_count(), distance)
         long: list[tuple[int, int]] = []
-        for done, pairs in _pairs_in_runs(codes, lead, must, distance, longest, long):
-            if pairs.size:
-                yield pairs
-            if is_outermost:
-                report_progress(_STEP, before + done, total)
+        yield from report(_pairs_in_runs(codes, lead, must, distance, longest, long), before, total)
         for start, end in long:
             yield from _pairs_of(codes[start : end + PADDING].copy(), must, distance, depth - 1)
 
