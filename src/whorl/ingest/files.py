@@ -521,22 +521,28 @@ def find_files(
         local = _LOCAL.sub("", _SCHEME.sub(lambda scheme: scheme[0].lower(), word))
         if local == "-":
             yield FoundFile(StandardInput(), PurePosixPath("standard-input"))
-            continue
-        if "://" in local:
+        elif "://" in local:
             remote = _find_remote_files(local, addresses, on_problem)
             yield from (found for found in remote if not is_excluded(PurePath(), found.relative_path))
-            continue
-        if any(wildcard in local for wildcard in PATTERN) and not os.path.lexists(local):
-            base = within = Path(*fixed_parts(Path(local).parts))
-            paths = sorted(map(Path, glob.iglob(local, recursive=True)))
-            if not paths:
-                on_problem(Problem(local, "no file has a name of this pattern", None))
         else:
-            within = Path(local)
-            base, paths = within if os.path.isdir(local) else within.parent, [within]
-        skip = partial(is_excluded, base)
-        for file in files_under(paths, on_problem, within=None if follow_links else within, is_excluded=skip):
-            yield FoundFile(file, PurePosixPath(file.relative_to(base).as_posix()))
+            yield from _find_local_files(local, on_problem, is_excluded, follow_links=follow_links)
+
+
+def _find_local_files(
+    local: str, on_problem: OnProblem, is_excluded: Callable[[PurePath, PurePath], bool], *, follow_links: bool
+) -> Iterator[FoundFile]:
+    """Yield the files of a path or pattern."""
+    if any(wildcard in local for wildcard in PATTERN) and not os.path.lexists(local):
+        base = within = Path(*fixed_parts(Path(local).parts))
+        paths = sorted(map(Path, glob.iglob(local, recursive=True)))
+        if not paths:
+            on_problem(Problem(local, "no file has a name of this pattern", None))
+    else:
+        within = Path(local)
+        base, paths = within if os.path.isdir(local) else within.parent, [within]
+    skip = partial(is_excluded, base)
+    for file in files_under(paths, on_problem, within=None if follow_links else within, is_excluded=skip):
+        yield FoundFile(file, PurePosixPath(file.relative_to(base).as_posix()))
 
 
 def _parse_exclusion(pattern: str) -> tuple[tuple[str, ...], bool]:
