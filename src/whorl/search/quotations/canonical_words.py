@@ -137,7 +137,6 @@ class _Characters(dict[int, str]):
     def __missing__(self, code: int) -> str:
         character = chr(code)
         category = unicodedata.category(character)
-        is_punctuation = category[0] == "P" and code >= 0x80 and character not in _KEPT_PUNCTUATION
         if 0xFF01 <= code <= 0xFF5E:
             replaced = chr(code - 0xFEE0)
         elif category[0] == "M":
@@ -146,8 +145,10 @@ class _Characters(dict[int, str]):
             replaced = _EQUIVALENTS[character]
         elif category == "Cf":
             replaced = character if character in _REORDERING else _LEFT_OUT
+        elif category[0] in "ZC" or (category[0] == "P" and code >= 0x80 and character not in _KEPT_PUNCTUATION):
+            replaced = " "
         else:
-            replaced = " " if is_punctuation or category[0] in "ZC" else character
+            replaced = character
         self[code] = replaced
         return replaced
 
