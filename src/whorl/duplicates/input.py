@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import TypeAlias
 from urllib.parse import unquote
 
@@ -207,14 +208,17 @@ class InputReader:
         if self._bytes > _SMALL_BYTES:
             return {}
         wanted, texts = set(ids), dict[str, str]()
-        for files, is_reference in ((self._reference, True), (self.files, False)):
-            for found in files:
-                for document in self.make_part(found, None, is_reference=is_reference):
-                    if document.id in wanted:
-                        texts[document.id] = document.text
-                        wanted.discard(document.id)
-                    if not wanted:
-                        return texts
+        parts = (
+            self.make_part(found, None, is_reference=is_reference)
+            for files, is_reference in ((self._reference, True), (self.files, False))
+            for found in files
+        )
+        for document in chain.from_iterable(parts):
+            if document.id in wanted:
+                texts[document.id] = document.text
+                wanted.discard(document.id)
+            if not wanted:
+                break
         return texts
 
     @cached_property

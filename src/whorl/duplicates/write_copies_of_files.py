@@ -359,20 +359,17 @@ def _is_whole_number(document_id: str) -> bool:
 
 
 def _write_metadata_files(files: Sequence[FoundFile], target: Path, *, with_columns: bool) -> None:
-    seen: set[Path] = set()
+    folders: dict[Path, PurePosixPath] = {}
     for found in files:
-        if not isinstance(found.file, Path):
-            continue
-        for inside in found.relative_path.parents:
-            folder = found.file.parents[len(found.relative_path.parts) - len(inside.parts) - 1]
-            if folder in seen:
-                continue
-            seen.add(folder)
-            names = {file.name for file in folder.iterdir()}
-            # An input file may have the name of a metadata file, so copy only the names that `without_metadata` drops.
-            for name in (names - without_metadata(names)).intersection(_METADATA_FILES):
-                if metadata := _read_metadata(folder / name):
-                    (target / inside / name).write_text(_adapt_metadata(metadata, with_columns=with_columns), "utf-8")
+        if isinstance(found.file, Path):
+            for folder, inside in zip(found.file.parents, found.relative_path.parents, strict=False):
+                folders.setdefault(folder, inside)
+    for folder, inside in folders.items():
+        names = {file.name for file in folder.iterdir()}
+        # An input file may have the name of a metadata file, so copy only the names that `without_metadata` drops.
+        for name in (names - without_metadata(names)).intersection(_METADATA_FILES):
+            if metadata := _read_metadata(folder / name):
+                (target / inside / name).write_text(_adapt_metadata(metadata, with_columns=with_columns), "utf-8")
 
 
 def _read_metadata(file: Path) -> dict[str, object]:
