@@ -634,13 +634,13 @@ def is_ordered_span(values: Sequence[Sequence[str]], wanted: Sequence[re.Pattern
     positioned = positions(values)
     pattern_positions = [[at for at, word in positioned if pattern.fullmatch(word)] for pattern in wanted]
     for first in pattern_positions[0]:
-        at: int | None = first
+        at = first
         for later_positions in pattern_positions[1:]:
             # Take the nearest following position for each word, because it leaves the most room for later words.
-            following = bisect_left(later_positions, (at or 0) + 1)
-            at = later_positions[following] if following < len(later_positions) else None
-            if at is None:
+            following = bisect_left(later_positions, at + 1)
+            if following == len(later_positions):
                 return False
-        if at is not None and at - first - (len(wanted) - 1) <= slop:
+            at = later_positions[following]
+        if at - first - (len(wanted) - 1) <= slop:
             return True
     return False
