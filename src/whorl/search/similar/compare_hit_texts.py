@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 import numpy as np
 import numpy.typing as npt
@@ -119,15 +119,19 @@ class TextVerifier:
                     without_text.append(similar)
             known = sort_hits(known, metric)
         page = tuple(sort_hits([*known, *without_text, *unread], metric))
-        on_page = {similar.hit.id for similar in page[:end] if not similar.estimate.is_exact}
-        missing = sum(similar.hit.id in on_page for similar in without_text)
-        warnings = [f"{missing} of the hits have no stored text, so their percentages are estimates"] if missing else []
-        if len(on_page) > missing:
-            warnings.append(
-                f"{len(on_page) - missing:,} of the hits were not read, and their percentages are estimates: one "
-                f"search reads {MOST_READ_FOR_PAGE} texts, or as many as have {MOST_CHARACTERS:,} characters together"
-            )
-        return page, warnings
+        return page, [*_notes_on_estimates(page[:end], {similar.hit.id for similar in without_text})]
+
+
+def _notes_on_estimates(page: Iterable[SimilarHit], without_text: Set[str]) -> Iterator[str]:
+    """Yield a note for each reason why hits of a page were not compared by their texts."""
+    estimated = {similar.hit.id for similar in page if not similar.estimate.is_exact}
+    if missing := len(estimated & without_text):
+        yield f"{missing} of the hits have no stored text, so their percentages are estimates"
+    if unread := len(estimated - without_text):
+        yield (
+            f"{unread:,} of the hits were not read, and their percentages are estimates: one search reads "
+            f"{MOST_READ_FOR_PAGE} texts, or as many as have {MOST_CHARACTERS:,} characters together"
+        )
 
 
 def _hit_size(similar: SimilarHit) -> int:
