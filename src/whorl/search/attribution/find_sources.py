@@ -13,7 +13,7 @@ Only likely sources are compared word by word.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from heapq import nsmallest
@@ -195,17 +195,10 @@ def _cover_text(
                 pass
         chooser.read_until_complete()
     chosen = chooser.compare_sources()
-    # A candidate with several documents counts twice, because more than one document then has its words.
-    doubled = (candidate.cover for candidate in chooser.candidates for _ in candidate.ids[:2])
-    is_once = (count_covers(concatenate_ranges(doubled), len(of_text.words)) == 1) & is_counted
     also, also_count = chooser.list_others(chosen)
     named = [*(candidate.id for candidate, _ in chosen), *also]
     names = engine.names(named) if named else {}
-    once_before, before = cumulate_counted(is_once), cumulate_counted(is_counted)
-    sources = tuple(
-        _make_source(of_text, candidate, names.get(candidate.id, ""), new_words, once_before, before)
-        for candidate, new_words in chosen
-    )
+    sources = chooser.make_sources(chosen, names)
     covers = [candidate.cover for candidate, _ in chosen]
     return Attribution(
         content=text,
@@ -305,6 +298,17 @@ class _SourceChooser:
         read = [candidate for candidate in self.candidates if candidate.is_read]
         cover = greedy_cover([candidate.cover for candidate in read], self._is_counted)
         return [(read[place], new_words) for place, new_words in cover]
+
+    def make_sources(self, chosen: Sequence[tuple[Candidate, int]], names: Mapping[str, str]) -> tuple[TextSource, ...]:
+        """Return the chosen sources with their names, and with the words that no other document is known to have."""
+        # A candidate with several documents counts twice, because more than one document then has its words.
+        doubled = (candidate.cover for candidate in self.candidates for _ in candidate.ids[:2])
+        is_once = (count_covers(concatenate_ranges(doubled), len(self._text_words)) == 1) & self._is_counted
+        once_before, before = cumulate_counted(is_once), cumulate_counted(self._is_counted)
+        return tuple(
+            _make_source(self._reader.of_text, candidate, names.get(candidate.id, ""), new_words, once_before, before)
+            for candidate, new_words in chosen
+        )
 
     def list_others(self, chosen: Sequence[tuple[Candidate, int]]) -> tuple[list[str], int]:
         """Return ids of other documents that share passages (at most `MOST_ALSO`, most words first), and the total."""
