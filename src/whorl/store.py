@@ -628,6 +628,7 @@ def open_store(
     if not isinstance(settings, Settings | None):
         raise ParameterError(f"settings must be Settings, got {shorten_repr(settings)}")
     settings = settings or Settings.load()
+    # The option `no_text` includes the other reductions, so it comes first.
     reductions: dict[Reduction, bool] = {
         "no_text": no_text,
         "without_minhash": without_minhash,
@@ -643,15 +644,7 @@ def open_store(
             f"a store is a Solr URL (http://localhost:8983/solr/NAME), that of an index "
             f"(opensearch+http://localhost:9200/NAME) or a folder, got {name!r}"
         )
-    # The option `no_text` includes the other reductions. It is first in `reductions`, so it is chosen first.
-    reduction = next((option for option, is_wanted in reductions.items() if is_wanted), None)
-    if reduction and "://" in name:
-        init = "; set up a Solr collection with 'whorl solr init --without-minhash'"
-        remedy = init if reduction == "without_minhash" else ""
-        raise ParameterError(f"{reduction} is for a folder, and {name} is not one{remedy}")
-    if short_minhash and (without_minhash or no_text):
-        other = "without_minhash" if without_minhash else "no_text"
-        raise ParameterError(f"short_minhash needs tokens and texts, and {other} removes them; give one of them")
+    reduction = _choose_reduction(name, [option for option, is_wanted in reductions.items() if is_wanted])
     scheme = None if isinstance(passages, bool) else PassageScheme.for_runs(passages)
     if _is_cluster_url(name, settings):
         name = f"opensearch+{name}"
@@ -685,6 +678,18 @@ def open_store(
             property_limits=settings.property_limits,
         )
     return Store(engine, settings.names, limits=settings.query_limits, max_rows=settings.max_rows)
+
+
+def _choose_reduction(name: str, wanted: Sequence[Reduction]) -> Reduction | None:
+    """Return the first of the wanted reductions; raise ParameterError if the store cannot have all of them."""
+    if wanted and "://" in name:
+        init = "; set up a Solr collection with 'whorl solr init --without-minhash'"
+        remedy = init if wanted[0] == "without_minhash" else ""
+        raise ParameterError(f"{wanted[0]} is for a folder, and {name} is not one{remedy}")
+    if "short_minhash" in wanted and len(wanted) > 1:
+        other = "without_minhash" if "without_minhash" in wanted else "no_text"
+        raise ParameterError(f"short_minhash needs tokens and texts, and {other} removes them; give one of them")
+    return wanted[0] if wanted else None
 
 
 def _is_cluster_url(name: str, settings: Settings) -> bool:
