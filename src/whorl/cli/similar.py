@@ -6,6 +6,7 @@ import math
 import shlex
 from dataclasses import replace
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,6 +25,9 @@ from whorl.fingerprint.statistics.metric import Metric, notes_on
 from whorl.operations import SearchOperation, SimilarOperation
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import percent, plural, title_of
+
+if TYPE_CHECKING:
+    from whorl.search.similar.results import SimilarHit
 
 #: Threshold of the search for the nearest document if there is no hit: a tenth of a percent.
 _LOWEST = "0.001"
@@ -112,13 +116,15 @@ def similar(
     shown = "" if len(page.found) == page.total else f", {plural(len(page.found), 'hit')} shown"
     click.echo(f"{about}{plural(page.total, 'document')} {format_condition(page.plan)}{shown}; {page_promise(page)}")
     if miss is not None:
-        share = miss.estimate.shares.measured_by(page.plan.metric)
-        threshold = (
-            f"{math.floor(100 * share)}" if share >= _LEAST_PERCENTAGE else f"{math.floor(1000 * share) / 1000:g}"
-        )
-        again = shlex.join([*_command(), "--threshold", threshold])
-        share_shown = percent(share, is_exact=miss.estimate.is_exact)
-        click.echo(f"nearest: {title_of(miss.hit.id, miss.hit.name)} with {share_shown}; to see it: {again}")
+        click.echo(_describe_nearest(miss, page.plan.metric))
+
+
+def _describe_nearest(miss: SimilarHit, metric: Metric) -> str:
+    share = miss.estimate.shares.measured_by(metric)
+    threshold = f"{math.floor(100 * share)}" if share >= _LEAST_PERCENTAGE else f"{math.floor(1000 * share) / 1000:g}"
+    again = shlex.join([*_command(), "--threshold", threshold])
+    shown = percent(share, is_exact=miss.estimate.is_exact)
+    return f"nearest: {title_of(miss.hit.id, miss.hit.name)} with {shown}; to see it: {again}"
 
 
 def _command() -> list[str]:
