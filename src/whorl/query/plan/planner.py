@@ -452,29 +452,32 @@ class _Resolver:
                 return self._range_tests(clause, by_kind)
             case ast.Term(text=text, form=form) | ast.Phrase(text=text, form=form):
                 return self._text_tests(clause, text, form, by_kind)
-            case ast.Wildcard(pattern=pattern, form=form):
-                if pattern == _JUST_ANY:
-                    return _existence_tests(by_kind)
-                kinds = [kind for kind in (Kind.TEXT, Kind.KEYWORD) if kind in by_kind]
-                if not kinds:
-                    raise self._mismatch_error(clause, by_kind, "wildcards need text", "Write a range: [2020 TO 2022].")
-                wanted = {ast.Form.EXACT: Kind.KEYWORD, ast.Form.TOKENISED: Kind.TEXT}.get(form)
-                chosen = [wanted] if wanted in kinds else kinds
-                tests: list[_FieldTest] = []
-                if Kind.TEXT in chosen:
-                    # Whole values can match a pattern that words cannot express, so do not raise an error for it.
-                    tests += self._word_tests(clause, by_kind[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
-                if Kind.KEYWORD in chosen:
-                    tests.append(WildcardValue(by_kind[Kind.KEYWORD], pattern, 0.0))
-                if Kind.DATE in by_kind:
-                    tests += self._date_prefix_tests(pattern, by_kind[Kind.DATE])
-                return tests
+            case ast.Wildcard():
+                return self._wildcard_tests(clause, by_kind)
             case _:
                 if Kind.TEXT in by_kind:
                     return self._word_tests(clause, by_kind[Kind.TEXT])
                 if isinstance(clause, ast.Fuzzy) and Kind.KEYWORD in by_kind:
                     return [self._fuzzy_test(clause.text, clause, by_kind[Kind.KEYWORD], Kind.KEYWORD)]
                 raise self._mismatch_error(clause, by_kind, "this needs words")
+
+    def _wildcard_tests(self, clause: ast.Wildcard, by_kind: FieldsByKind) -> list[_FieldTest]:
+        if clause.pattern == _JUST_ANY:
+            return _existence_tests(by_kind)
+        kinds = [kind for kind in (Kind.TEXT, Kind.KEYWORD) if kind in by_kind]
+        if not kinds:
+            raise self._mismatch_error(clause, by_kind, "wildcards need text", "Write a range: [2020 TO 2022].")
+        wanted = {ast.Form.EXACT: Kind.KEYWORD, ast.Form.TOKENISED: Kind.TEXT}.get(clause.form)
+        chosen = [wanted] if wanted in kinds else kinds
+        tests: list[_FieldTest] = []
+        if Kind.TEXT in chosen:
+            # Whole values can match a pattern that words cannot express, so do not raise an error for it.
+            tests += self._word_tests(clause, by_kind[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
+        if Kind.KEYWORD in chosen:
+            tests.append(WildcardValue(by_kind[Kind.KEYWORD], clause.pattern, 0.0))
+        if Kind.DATE in by_kind:
+            tests += self._date_prefix_tests(clause.pattern, by_kind[Kind.DATE])
+        return tests
 
     def _date_prefix_tests(self, pattern: Pattern, field: str) -> list[_FieldTest]:
         """Return a test of dates for a pattern such as `2021*` (dates have no words); none for other patterns."""
