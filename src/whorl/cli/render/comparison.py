@@ -74,19 +74,23 @@ def _difference_lines(
     lines_a, lines_b = Lines(a.text), Lines(b.text)
     for number, difference in enumerate(shown, start=options.start + 1):
         where = f"A {place_text(lines_a, difference.a)}, B {place_text(lines_b, difference.b)}"
-        only_a, only_b = shorten(a.text, *difference.a), shorten(b.text, *difference.b)
-        start, end = difference.a
-        before, after = _join_lines(a.text[max(start - _CONTEXT, 0) : start]), _join_lines(a.text[end : end + _CONTEXT])
-        # Cut the context between words, if the text has blanks.
-        before = f"… {before.partition(' ')[2] or before}" if start > _CONTEXT else before
-        after = f"{after.rpartition(' ')[0] or after} …" if end + _CONTEXT < len(a.text) else after
-        gap_before = " " if before and (not only_a or a.text[start - 1].isspace()) else ""
-        gap_after = " " if a.text[end : end + 1].isspace() else ""
-        marked_a = (f"[-{only_a}-]", "red") if only_a else ""
-        marked_b = (f"{{+{only_b}+}}", "green") if only_b else ""
         yield Text()
         yield Text.assemble((f"{number}.", "bold"), (f"  {where}", "dim"))
-        yield from _indented(Text.assemble(before, gap_before, marked_a, marked_b, gap_after, after), printer)
+        yield from _indented(_in_context(a.text, *difference.a, shorten(b.text, *difference.b)), printer)
+
+
+def _in_context(text: str, start: int, end: int, only_b: str) -> Text:
+    """Return a range of text A with its context; mark what only A has, and `only_b`."""
+    only_a = shorten(text, start, end)
+    before, after = _join_lines(text[max(start - _CONTEXT, 0) : start]), _join_lines(text[end : end + _CONTEXT])
+    # Cut the context between words, if the text has blanks.
+    before = f"… {before.partition(' ')[2] or before}" if start > _CONTEXT else before
+    after = f"{after.rpartition(' ')[0] or after} …" if end + _CONTEXT < len(text) else after
+    gap_before = " " if before and (not only_a or text[start - 1].isspace()) else ""
+    gap_after = " " if text[end : end + 1].isspace() else ""
+    marked_a = (f"[-{only_a}-]", "red") if only_a else ""
+    marked_b = (f"{{+{only_b}+}}", "green") if only_b else ""
+    return Text.assemble(before, gap_before, marked_a, marked_b, gap_after, after)
 
 
 def _indented(text: Text, printer: Console) -> Iterator[Text]:
