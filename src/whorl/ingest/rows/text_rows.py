@@ -376,42 +376,47 @@ class TableFormat(RowFormat):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         with _cells(opened) as cells:
             text = io.TextIOWrapper(out, cells.encoding, newline="")
-            # Let the lines end in \r\n, so that the writer quotes every cell that contains \r or \n.
-            lines = io.StringIO(newline="")
-            writer = csv.writer(lines, delimiter=cells.separator, lineterminator="\r\n")
-
-            def line(values: Iterable[object]) -> str:
-                writer.writerow(values)
-                written = lines.getvalue()[:-2]
-                lines.seek(0)
-                lines.truncate()
-                return written
-
             new_names = [name for name in added if name != columns.text]
-            own = [at for at, name in enumerate(cells.names) if name not in new_names]
-            has_all = len(own) == len(cells.names)
-
-            def row_with(source: str, values: Sequence[object], more: Mapping[str, object]) -> str:
-                new = [_cell(more.get(name)) for name in new_names]
-                styled = cells.replace_in_source(source, values, more) if more and has_all and not new else None
-                if styled is not None:
-                    return styled
-                if not has_all or more.keys() - {*new_names}:
-                    return line([*(more.get(cells.names[at], values[at]) for at in own), *new]) + cells.line_end
-                # If the table has no quoting, the writer would change cells with quotation marks, so copy unchanged
-                # cells.
-                return source.rstrip(_LINE_ENDS) + cells.separator + line(new) + cells.line_end if new else source
-
+            rewriter = _RowRewriter(cells, new_names)
             text.write(cells.separator_line)
-            text.write(row_with(cells.heading, cells.names, {name: name for name in new_names}))
+            text.write(rewriter.row_with(cells.heading, cells.names, {name: name for name in new_names}))
             try:
                 for group in portions(cells, lambda row: row[0].weight):
                     for (_, values, source), more in zip(group, decide([row for row, *_ in group]), strict=True):
                         if more is not None and values:
-                            text.write(row_with(source, values, more))
+                            text.write(rewriter.row_with(source, values, more))
             finally:
                 text.flush()
                 text.detach()
+
+
+class _RowRewriter:
+    """Changes rows of a table, which keep their style, and adds cells of the new columns at the end."""
+
+    def __init__(self, cells: _TableRows, new_names: Sequence[str]) -> None:
+        self._cells, self._new_names = cells, new_names
+        # Let the lines end in \r\n, so that the writer quotes every cell that contains \r or \n.
+        self._lines = io.StringIO(newline="")
+        self._writer = csv.writer(self._lines, delimiter=cells.separator, lineterminator="\r\n")
+        self._own = [at for at, name in enumerate(cells.names) if name not in new_names]
+        self._has_all = len(self._own) == len(cells.names)
+
+    def row_with(self, source: str, values: Sequence[object], more: Mapping[str, object]) -> str:
+        """Return the row `source`, whose cells are `values`, with the values in `more`."""
+        cells, new = self._cells, [_cell(more.get(name)) for name in self._new_names]
+        if more and self._has_all and not new and (styled := cells.replace_in_source(source, values, more)) is not None:
+            return styled
+        if not self._has_all or more.keys() - {*self._new_names}:
+            return self._line([*(more.get(cells.names[at], values[at]) for at in self._own), *new]) + cells.line_end
+        # If the table has no quoting, the writer would change cells with quotation marks, so copy unchanged cells.
+        return source.rstrip(_LINE_ENDS) + cells.separator + self._line(new) + cells.line_end if new else source
+
+    def _line(self, values: Iterable[object]) -> str:
+        self._writer.writerow(values)
+        written = self._lines.getvalue()[:-2]
+        self._lines.seek(0)
+        self._lines.truncate()
+        return written
 
 
 class _Lines:
