@@ -402,43 +402,47 @@ def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
 
 
 def _write(result: Duplicates, command: DuplicatesCommand, reader: InputReader, out: IO[Any]) -> list[str]:
-    keep, versions, new, complete = command.search.keep, command.versions, command.shows_only_new, command.is_complete
-    with_residual, shown = result.residual is not None, list[str]()
     # Exact results can be written from whole columns, without an object for each result, which is much faster.
-    is_fast = command.form == "json" and result.is_counted
-    if not command.clusters and is_fast:
-        summary = plural(write_pair_lines(result.pairs_in_columns(new=new), out), "pair")
-    elif not command.clusters:
-        pairs = result.pairs(new=new)
-        summary = plural(write_pairs(pairs, command.form, out, with_residual=with_residual), "pair")
-    elif is_fast and keep is None and not versions:
-        batches = result.clusters_in_columns(complete=complete, new=new)
-        summary = clusters_line(write_cluster_lines(batches, out), result.kind)
-    else:
-        sought = result.clusters(complete=complete, new=new, keep=keep, versions=versions)
-        if versions:
-            sought = (with_words(cluster, result.read_texts, result.scheme) for cluster in sought)
+    is_fast, shown = command.form == "json" and result.is_counted, list[str]()
+    if command.clusters:
         preview = ClusterPreview(partial(_texts, result, reader)) if command.is_preview else None
-        written = write_clusters(
-            sought,
-            command.form,
-            out,
-            marks_principal=keep is not None,
-            versions=versions,
-            with_residual=with_residual,
-            preview=preview,
-        )
+        written = _write_clusters(result, command, preview, out, is_fast=is_fast)
         summary = clusters_line(written, result.kind)
         if preview is not None and written[0] > preview.clusters:
             shown = [f"the {preview.clusters} largest are shown; --all shows all, --output FILE.jsonl writes them"]
+    elif is_fast:
+        summary = plural(write_pair_lines(result.pairs_in_columns(new=command.shows_only_new), out), "pair")
+    else:
+        pairs, with_residual = result.pairs(new=command.shows_only_new), result.residual is not None
+        summary = plural(write_pairs(pairs, command.form, out, with_residual=with_residual), "pair")
     # If standard output is closed, flushing raises an error, so the summary is not printed.
     out.flush()
     lines = [f"{summary}, of {plural(result.documents, result.kind)} in all"]
-    if command.clusters and not new and result.count_pairs():
+    if command.clusters and not command.shows_only_new and result.count_pairs():
         # The sizes of the files of earlier runs are unknown, so give no size in bytes then.
         size = 0 if command.state is not None and result.documents > reader.count else reader.byte_progress[1]
-        lines.append(redundancy_line(result, size, complete=complete, keep=keep))
+        lines.append(redundancy_line(result, size, complete=command.is_complete, keep=command.search.keep))
     return lines + shown
+
+
+def _write_clusters(
+    result: Duplicates, command: DuplicatesCommand, preview: ClusterPreview | None, out: IO[Any], *, is_fast: bool
+) -> tuple[int, int]:
+    keep, versions, new, complete = command.search.keep, command.versions, command.shows_only_new, command.is_complete
+    if is_fast and keep is None and not versions:
+        return write_cluster_lines(result.clusters_in_columns(complete=complete, new=new), out)
+    sought = result.clusters(complete=complete, new=new, keep=keep, versions=versions)
+    if versions:
+        sought = (with_words(cluster, result.read_texts, result.scheme) for cluster in sought)
+    return write_clusters(
+        sought,
+        command.form,
+        out,
+        marks_principal=keep is not None,
+        versions=versions,
+        with_residual=result.residual is not None,
+        preview=preview,
+    )
 
 
 def _texts(result: Duplicates, reader: InputReader, ids: Sequence[str]) -> Mapping[str, str]:
