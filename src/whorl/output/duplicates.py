@@ -513,18 +513,20 @@ def _version_lines(cluster: Cluster) -> Iterator[str]:
         member, change = version.member, DatedVersion(version, is_principal=False).change
         date, mark = _date(member), "  (principal)" if member == cluster.principal else ""
         yield f"{number:>4}  {title_of(member.id, member.name)}{'' if date is None else f'  {date}'}{mark}\n"
-        if change is None:
-            continue
-        for sign, part in (("+", change.adds), ("-", change.loses)):
-            own = part.unshared
-            if not part.share and not (own and own.words):
-                continue
+        if change is not None:
+            yield from _change_lines(change)
+
+
+def _change_lines(change: VersionChange) -> Iterator[str]:
+    for sign, part in (("+", change.adds), ("-", change.loses)):
+        own = part.unshared
+        if part.share or (own and own.words):
             words = "" if own is None else f", {plural(own.words, 'word')}"
             yield f"      {sign} {percent(part.share, is_exact=change.match.is_exact)}{words}\n"
             for _, text in () if own is None else _longest(own, _SHOWN):
                 yield f"        {sign} {printable(' '.join(text.split()))[:_WIDTH]}\n"
-        if change.match.shares.jaccard == 1:
-            yield "      the same\n"
+    if change.match.shares.jaccard == 1:
+        yield "      the same\n"
 
 
 def _cells(pair: Pair) -> list[object]:
