@@ -482,21 +482,25 @@ def clause(test: Test, names: SolrFields) -> Json:
             return {"term": {"f": field, "query": _value(field, kind, value)}}
         case WildcardValue(field=field, pattern=pattern):
             return {"lucene": {"df": field, "query": _pattern(pattern)}}
-        case Between(field=field, kind=kind):
-            low, high, includes_low, includes_high = test.low, test.high, test.includes_low, test.includes_high
-            # Solr cannot read an empty text as a bound of a range, so replace it by "\0" or an open bound. Only the
-            # empty text is below "\0".
-            if low == "":
-                low, includes_low = (None if includes_low else "\0"), True
-            if high == "":
-                low, high, includes_high = (low if includes_high else "\0"), "\0", False
-            ends = ("*" if end is None else _bound(_value(field, kind, end), kind) for end in (low, high))
-            opened, closed = "[" if includes_low else "{", "]" if includes_high else "}"
-            return {"lucene": {"df": field, "query": f"{opened}{' TO '.join(ends)}{closed}"}}
+        case Between():
+            return _range_query(test)
         case Exists(field=field):
             return exists(field)
         case _:
             raise TypeError(f"no clause: {test!r}")
+
+
+def _range_query(test: Between) -> Json:
+    low, high, includes_low, includes_high = test.low, test.high, test.includes_low, test.includes_high
+    # Solr cannot read an empty text as a bound of a range, so replace it by "\0" or an open bound. Only the empty text
+    # is below "\0".
+    if low == "":
+        low, includes_low = (None if includes_low else "\0"), True
+    if high == "":
+        low, high, includes_high = (low if includes_high else "\0"), "\0", False
+    ends = ("*" if end is None else _bound(_value(test.field, test.kind, end), test.kind) for end in (low, high))
+    opened, closed = "[" if includes_low else "{", "]" if includes_high else "}"
+    return {"lucene": {"df": test.field, "query": f"{opened}{' TO '.join(ends)}{closed}"}}
 
 
 def fit_integers(node: BoundLeaf, largest_in: Callable[[str], int | None]) -> BoundLeaf:
