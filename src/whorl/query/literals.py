@@ -189,6 +189,8 @@ def read_bound(token: Token) -> str | None:
 
 
 PREFIX = "FINGERPRINT:"
+#: Numbers that can follow the id, in this order.
+_NUMBERS = ("the overlap", "the probability")
 
 
 def read_fingerprint(parts: Sequence[Typed], typed: str) -> ast.Fingerprint:
@@ -199,10 +201,9 @@ def read_fingerprint(parts: Sequence[Typed], typed: str) -> ast.Fingerprint:
     if not parts[0].text:
         raise missing_id_error(parts[0].start)
     hint = _underscore_hint(typed)
-    if len(parts) > 3:
-        raise Mistake("more than two numbers follow the id", Span(parts[3].start, parts[-1].span.end), hint)
-    names = ("the overlap", "the probability")
-    numbers = [_read_fraction(part, name, hint) for part, name in zip(parts[1:], names, strict=False)]
+    if extra := parts[1 + len(_NUMBERS) :]:
+        raise Mistake("more than two numbers follow the id", Span(extra[0].start, parts[-1].span.end), hint)
+    numbers = [_read_fraction(part, name, hint) for part, name in zip(parts[1:], _NUMBERS, strict=False)]
     overlap, probability = [*numbers, None, None][:2]
     return ast.Fingerprint(unescape(*parts[0]), overlap, probability)
 
@@ -232,7 +233,7 @@ _UNDERSCORE = re.compile(r"\\.|_", re.DOTALL)
 
 def with_quoted_id(typed: str) -> str:
     """Quote the id of a literal, but not its numbers; return "" if no valid number follows or the id has no `_`."""
-    match = re.fullmatch(rf'([^"\\]*?)((?:_{NUMBER.pattern}){{1,2}})', typed)
+    match = re.fullmatch(rf'([^"\\]*?)((?:_{NUMBER.pattern}){{1,{len(_NUMBERS)}}})', typed)
     if not match or "_" not in match[1]:
         return ""
     numbers = match[2].split("_")[1:]
