@@ -102,7 +102,7 @@ NAMED: list[tuple[str, set[str], list[str]]] = [
     (" <https://a.example/x>.", {"https://a.example/x"}, []),
     (": https://a.example/x.", {"https://a.example/x"}, []),
     (" https://a.example/y.", set(), [f"{UNKNOWN}'https://a.example/y.'"]),
-    *((f" ({file})", set[str](), [f"{UNKNOWN}'{file}'"]) for file in ("play.tei", "lease.docm", "page.mht")),
+    *((f" ({file})", set[str](), [f"{UNKNOWN}'{file}'"]) for file in ("play.tei", "rows.tab", "page.mht")),
     # Other brackets name no source.
     *(
         (f" {other}", set[str](), list[str]())

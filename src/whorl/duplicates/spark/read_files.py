@@ -19,15 +19,15 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, NullType, StringT
 from whorl.duplicates.spark.arrow_blocks import Partitioning
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import text_from_bytes
-from whorl.ingest.rows.row_format import RowColumns, column_paths, find_text, find_value, has_column
+from whorl.ingest.rows.row_format import SUFFIXES, RowColumns, column_paths, find_text, find_value, has_column
 from whorl.model import Document
 from whorl.model import documents_of as documents_of_columns
 
-INPUT_FORMATS = {"parquet": (".parquet",), "json": (".jsonl", ".ndjson", ".json"), "text": ()}
+INPUT_FORMATS = {"parquet": SUFFIXES["parquet"], "json": (*SUFFIXES["lines"], ".json"), "text": ()}
 #: Suffixes of compressed files that Spark unpacks.
 _COMPRESSED_SUFFIXES = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
 #: Suffixes of tables that only the local engine reads row by row.
-_TABLES = frozenset({".csv", ".tsv", ".tab", ".arrow", ".feather"})
+_TABLES = SUFFIXES["tables"] + SUFFIXES["arrow"]
 #: Column that locates bad rows: the position of a row without an id, or the file of a row without a text. A position
 #: quotes at most `_SHOWN` characters of a line or text.
 _PLACE, _SHOWN = "whorl_place", 60

@@ -15,7 +15,7 @@ from whorl.errors import DocumentError
 from whorl.ingest.file_limits import limit_memory
 from whorl.ingest.rows.compression import CompressedFormat, open_compressed, packing_of
 from whorl.ingest.rows.reader_client import ConfinedFormat
-from whorl.ingest.rows.row_format import Extract, File, RowColumns, RowFormat, UnreadRowsError
+from whorl.ingest.rows.row_format import SUFFIXES, Extract, File, RowColumns, RowFormat, UnreadRowsError
 from whorl.ingest.rows.text_rows import (
     JsonArrayFormat,
     JsonLinesFormat,
@@ -26,8 +26,6 @@ from whorl.ingest.rows.text_rows import (
     require_no_nested_rows,
 )
 
-_JSON_LINES = frozenset({".jsonl", ".ndjson"})
-_TABLES = frozenset({".csv", ".tsv", ".tab"})
 #: First bytes of unsupported formats, with their names for error messages.
 _NOT_READ = (
     (b"ORC", "ORC"),
@@ -135,7 +133,7 @@ def _detect_in_packed(
 def _plain(
     opened: IO[bytes], head: bytes, file: PurePath, columns: RowColumns, extract: Extract, *, as_text: bool
 ) -> RowFormat | None:
-    suffix = file.suffix.lower()
+    suffix, start = file.suffix.lower(), head.removeprefix(_MARK)
     for mark, name in _NOT_READ:
         if head.startswith(mark) and _BINARY.search(head):
             raise UnreadRowsError(f"this is {name}, which is not read; make Parquet or JSON lines of it")
@@ -146,18 +144,17 @@ def _plain(
         return ParquetFormat() if head.startswith(_PARQUET) else ArrowFormat(is_stream=head.startswith(_ARROW_STREAM))
     if head.startswith(_WARC):
         return _warc(extract, is_packed=False)
-    if suffix in _JSON_LINES or (head.removeprefix(_MARK).startswith(b"{") and is_row(_first_line(opened), columns)):
+    if suffix in SUFFIXES["lines"] or (start.startswith(b"{") and is_row(_first_line(opened), columns)):
         return JsonLinesFormat()
-    if suffix == ".json" and head.removeprefix(_MARK).lstrip().startswith(b"{"):
+    if suffix == ".json" and start.lstrip().startswith(b"{"):
         is_text_needed = as_text and not columns.id
         if begins_with_lines(opened, columns, is_text_needed=is_text_needed):
             return JsonLinesFormat()
         if columns.text and not is_text_needed:
             require_no_nested_rows(opened, columns)
-    if suffix in _TABLES and not as_text:
+    if suffix in SUFFIXES["tables"] and not as_text:
         return TableFormat()
-    start = head.removeprefix(_MARK).split()
-    if suffix == ".json" and start and start[0].startswith(b"[") and (_ARRAY.match(head) or not as_text):
+    if suffix == ".json" and start.lstrip().startswith(b"[") and (_ARRAY.match(head) or not as_text):
         return JsonArrayFormat()
     return None if as_text or file.name != _STANDARD_INPUT else _format_of_content(opened, head, columns)
 

@@ -18,6 +18,13 @@ from whorl.errors import DocumentError
 
 T = TypeVar("T")
 
+#: Suffixes of the names of files with rows, except `.json`, which can also be one document.
+SUFFIXES = {
+    "lines": (".jsonl", ".ndjson"),
+    "tables": (".csv", ".tsv", ".tab"),
+    "arrow": (".arrow", ".feather"),
+    "parquet": (".parquet",),
+}
 ROWS_AT_ONCE = 512
 #: Maximum size of a row in bytes; an endless row would fill the memory.
 MOST_BYTES = 100_000_000

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 from whorl.errors import format_names, shorten_repr
 from whorl.ingest.extraction.file_formats import FORMATS
+from whorl.ingest.rows.row_format import SUFFIXES
 from whorl.search.document_references import MOST_SAME_NAMED, NAMES_SHOWN
 
 if TYPE_CHECKING:
@@ -31,10 +32,11 @@ ADDRESS = re.compile(
     r"<((?:https?|ftp|file|s3|gs|hf)://[^\s<>]{1,500})>|((?:https?|ftp|file|s3|gs|hf)://[^\s<>\"“”]{1,500})"
 )
 _DECORATION = ' \t*_`<>()[]"“”.,;:'
-#: Suffixes of file names in sources, without the dot: of extracted formats, of text, and of formats that are not read.
+#: Suffixes of file names in sources, without the dot: of formats that are read, and that are not.
 _SUFFIXES = (
     *(suffix[1:] for form in FORMATS for suffix in form.suffixes),
-    *("csv", "json", "jsonl", "log", "md", "ndjson", "parquet", "rst", "tex", "tsv", "txt"),
+    *(suffix[1:] for suffixes in SUFFIXES.values() for suffix in suffixes),
+    *("json", "log", "md", "rst", "tex", "txt"),
     *("doc", "epub", "msg", "ppt", "rtf", "xls"),
 )
 #: The path of a file. Its folders have no blanks, because text with blanks before a slash is usually prose.
