@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from whorl.operations.option_declaration import changed_options as changed_options
     from whorl.operations.option_declaration import operation_of as operation_of
     from whorl.operations.option_declaration import options_of as options_of
+    from whorl.operations.option_declaration import require_bounds as require_bounds
     from whorl.operations.option_declaration import require_json_type as require_json_type
     from whorl.operations.search_similar_compare_options import Boilerplate as Boilerplate
     from whorl.operations.search_similar_compare_options import Columns as Columns

@@ -163,6 +163,14 @@ def _checked(option: OptionField, value: Any) -> Any:
     return value
 
 
+def require_bounds(operation: Any) -> None:
+    """Raise ParameterError if an option with a smallest and a largest value has a whole number beyond them."""
+    for option in options_of(type(operation), "python"):
+        value, least, most = getattr(operation, option.name), option.bounds.ge, option.bounds.le
+        if isinstance(value, int) and least is not None and most is not None and not least <= value <= most:
+            raise ParameterError(f"{option.name} must be {least:,} to {most:,}, got {value}")
+
+
 def require_json_type(annotation: Any, value: Any, *, takes_texts: bool) -> None:
     """Raise ValueError for a number, boolean or text that pydantic would convert to the type of a field.
 

@@ -29,7 +29,7 @@ from whorl.fingerprint.compare_texts import TextWords, words_of
 from whorl.fingerprint.compiled.kernel import count_search
 from whorl.fingerprint.statistics.metric import Percent, fraction_of, notes_on
 from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme
-from whorl.operations import CommonOptions, SourcesOperation
+from whorl.operations import CommonOptions, SourcesOperation, require_bounds
 from whorl.query.plan.nodes import BoundNode, BoundPlan, MatchAll, Words
 from whorl.request_context import deadline, timely
 from whorl.search.attribution.candidate_reader import Candidate, CandidateReader
@@ -48,8 +48,6 @@ from whorl.search.attribution.excluded_parts import Exclusion, exclusion_named, 
 from whorl.search.attribution.results import Attribution, Common, HashedPassage, Level, Promise, TextSource
 from whorl.search.boilerplate import BoilerplateDetector, Comparer, boilerplate_detector
 
-#: Largest permitted values of the options `min_words` and `most_read`.
-LARGEST_MIN_WORDS, LARGEST_MOST_READ = 1_000_000, 10_000
 #: Maximum number of listed documents that share passages, but add nothing to the sources.
 MOST_ALSO = 300
 #: Maximum number of words broken at line ends to look up, for one text and in one request.
@@ -111,10 +109,7 @@ def find_sources(
         StoppedError: The search took longer than `timeout`.
     """
     medium, high = fraction_of("medium", options.medium), fraction_of("high", options.high)
-    if not 1 <= options.min_words <= LARGEST_MIN_WORDS:
-        raise ParameterError(f"min_words must be 1 to {LARGEST_MIN_WORDS:,}, got {options.min_words}")
-    if not 1 <= options.most_read <= LARGEST_MOST_READ:
-        raise ParameterError(f"most_read must be 1 to {LARGEST_MOST_READ:,}, got {options.most_read}")
+    require_bounds(options)
     if medium > high:
         raise ParameterError(f"medium ({options.medium}) must not be larger than high ({options.high})")
     if options.timeout is not None and not options.timeout > 0:
