@@ -70,7 +70,7 @@ def health_routes(store: Store, metrics: Metrics) -> APIRouter:
 
 
 class FieldValues(TypedDict):
-    """A field for queries, and the types of its values: keyword, text, number, date."""
+    """A field for queries, and the types of its values: words, text, whole numbers, numbers, dates, true or false."""
 
     name: str
     types: list[str]
