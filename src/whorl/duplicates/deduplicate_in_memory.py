@@ -233,9 +233,9 @@ def deduplicate(
         keep: Text of a cluster to keep: "first", "longest" (most distinct shingles), or according to another column of
             the table, "newest:COLUMN", "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN". Ties go to the first
             text. A text without a date or number is kept only if its cluster has no other text.
-        more: `within_column`, `shingle` and `characters` (see `DeduplicationOptions`). `ignore_common`, which leaves
-            common text out of all shares, with `common_above` or `boilerplate`, which define common text (see
-            `CommonOptions`).
+        more: `within_column=None`, `shingle=None` and `characters=False` (see `DeduplicationOptions`).
+            `ignore_common=False`, which leaves common text out of all shares, with `common_above=None` or
+            `boilerplate=()`, which define common text (see `CommonOptions`).
 
     The number 1 as a percentage means 100 %, not 1 %; a UserWarning says so.
 
