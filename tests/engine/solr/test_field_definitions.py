@@ -6,7 +6,14 @@ from tests.engine.solr.bare import schema_of
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.field_definitions import PASSAGE_PROPERTIES, definitions, passage_scheme, scheme_value
+from whorl.engine.solr.field_definitions import (
+    PASSAGE_PROPERTIES,
+    WHOLE_PREFIXES,
+    definitions,
+    passage_scheme,
+    scheme_value,
+)
+from whorl.engine.solr.inspect_collection import kind_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
@@ -22,6 +29,16 @@ def test_init_agrees_with_the_configset(solr_cloud_url: str) -> None:
     types = {field_type["name"]: field_type for field_type in schema["fieldTypes"]}  # type: ignore[attr-defined]
     for name, definition in definitions("fieldType").items():
         assert types[name] == definition
+
+
+def test_the_configset_has_a_field_for_each_type_of_values() -> None:
+    """
+    The configset has a dynamic field for the whole values of each type, and Solr's field classes are known for it.
+    """
+    assert {f"{prefix}*" for prefix in WHOLE_PREFIXES.values()} <= definitions("dynamicField").keys()
+    types = definitions("fieldType")
+    for kind, prefix in WHOLE_PREFIXES.items():
+        assert kind_of(definitions("dynamicField")[f"{prefix}*"], types) is kind
 
 
 def test_sketches_are_named_by_all_that_they_depend_on() -> None:
