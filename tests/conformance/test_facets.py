@@ -100,6 +100,22 @@ def test_statistics(store: Store, collection: list[Document]) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["acme:amount", "{http://www.acme.org/model/1.0}amount", "2021", 'a "b" (c) $d-e'])
+def test_statistics_of_any_name(store: Store, name: str) -> None:
+    """
+    The name of a field may have a prefix, a namespace, digits and any signs.
+    """
+    ids = ["first", "second"]
+    store.index([Document(ids[at], "", properties={name: number}) for at, number in enumerate((1.5, 3.25))])
+    try:
+        facet = StatisticsFacet(Kind.FLOAT, place(store, name, Kind.FLOAT))
+        (figures,) = store.engine.facets(ALL, [facet])
+    finally:
+        store.delete(ids)
+    assert isinstance(figures, Statistics)
+    assert (figures.count, figures.smallest, figures.largest, figures.total) == (2, 1.5, 3.25, 4.75)
+
+
 def test_statistics_of_huge_numbers(store: Store) -> None:
     """
     The sum of numbers is right even if their squares exceed a float; the deviation is then NaN.

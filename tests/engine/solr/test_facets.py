@@ -8,7 +8,6 @@ import pytest
 
 from whorl.engine.protocol import Facet, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.engine.solr.request_body import SolrFields, facets_request, read_facets
-from whorl.errors import ParameterError
 from whorl.query.plan.nodes import BoundPlan, Equal, Kind, MatchAll
 
 ALL = BoundPlan(MatchAll())
@@ -18,18 +17,23 @@ ASKED: list[Facet] = [ValueFacet(Kind.INTEGER, "n", 3, subfacets=(MatchCount(Mat
 
 def test_no_text_is_read_as_syntax() -> None:
     """
-    Field names and prefixes are passed as values, and plans by name; a field name that Solr would parse as a function
-    is refused.
+    Field names and prefixes are passed as values, and plans and the fields of functions by name, also in nested facets.
     """
     odd = '"}, {!lucene} $x'
-    facets: list[Facet] = [ValueFacet(Kind.KEYWORD, odd, 3, prefix=odd), MatchCount(Equal("f", Kind.KEYWORD, odd))]
+    inner = StatisticsFacet(Kind.INTEGER, "acme:count")
+    facets: list[Facet] = [
+        ValueFacet(Kind.KEYWORD, odd, 3, prefix=odd, subfacets=(inner,)),
+        MatchCount(Equal("f", Kind.KEYWORD, odd)),
+        StatisticsFacet(Kind.FLOAT, odd),
+    ]
     body = facets_request(ALL, facets, SolrFields(), lambda plan: plan)
     assert (body["facet"]["facet0"]["field"], body["facet"]["facet0"]["prefix"]) == (odd, odd)
     assert body["facet"]["facet1"] == {"type": "query", "q": "{!query v=$matching0}"}
     assert odd not in str(body["facet"]["facet1"])
     assert body["limit"] == 0
-    with pytest.raises(ParameterError, match="no field called"):
-        facets_request(ALL, [StatisticsFacet(Kind.INTEGER, "a)b")], SolrFields(), lambda plan: plan)
+    assert body["facet"]["facet0"]["facet"]["facet0_total"] == "sum($field0)"
+    assert body["facet"]["facet2_total"] == "sum($field1)"
+    assert (body["params"]["field0"], body["params"]["field1"]) == ("acme:count", odd)
 
 
 def test_answers() -> None:

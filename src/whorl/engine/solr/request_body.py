@@ -259,7 +259,7 @@ class _Builder:
         for kind, field in key.engine_fields:
             if _NUMBER.fullmatch(field) and kind in (Kind.KEYWORD, Kind.TEXT):
                 raise ParameterError(f"Solr cannot sort by {field!r:.80}: it reads the name of this field as a number")
-            if not _is_name(f"_{field}" if field[:1].isdigit() else field, ".:-"):
+            if not _is_name(f"_{field}" if field[:1].isdigit() else field):
                 message = f"Solr sorts by no field called {field!r:.80}: only by letters, digits, _ . : and -"
                 raise ParameterError(message)
         name = f"present{len(self.named)}"
@@ -395,12 +395,9 @@ def _min_hash(field: str, text: str, separator: str, similarity: float, probabil
     }
 
 
-def _is_name(field: str, marks: str) -> bool:
-    """Check whether Solr's function syntax accepts a field name.
-
-    It must be a Java identifier, but may also contain the characters in `marks`, except at the beginning.
-    """
-    return field[:1] not in marks and re.sub(f"[{marks}]", "_", field).isidentifier()
+def _is_name(field: str) -> bool:
+    """Check whether Solr's sort syntax accepts a field name: a Java identifier, also with `.`, `:` and `-`."""
+    return field[:1] not in ".:-" and re.sub("[.:-]", "_", field).isidentifier()
 
 
 def _constant(query: Json, weight: float) -> Json:
@@ -619,13 +616,19 @@ def facets_request(
     `prepare` replaces the clauses of a plan that cannot match anything in the collection.
     """
     nodes: dict[str, BoundNode] = {}
-    request = _facets(facets, nodes)
+    fields: dict[str, str] = {}
+    request = _facets(facets, nodes, fields)
     counted = {name: prepare(BoundPlan(node)).root for name, node in nodes.items()}
-    return {**search_request(plan, names, start=0, rows=0, counted=counted), "facet": request}
+    body = search_request(plan, names, start=0, rows=0, counted=counted)
+    return {**body, "params": {**body["params"], **fields}, "facet": request}
 
 
-def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
-    """Return the JSON for facets. Add the node of each `MatchCount` to `counted`, keyed by the name of its query."""
+def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode], fields: dict[str, str]) -> Json:
+    """Return the JSON for facets.
+
+    Add the node of each `MatchCount` to `counted`, keyed by the name of its query, and the field of each
+    `StatisticsFacet` to `fields`, keyed by the name of its parameter: Solr's functions take only some names literally.
+    """
     request: Json = {}
     for number, facet in enumerate(facets):
         name = f"facet{number}"
@@ -645,13 +648,12 @@ def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
                     "overrequest": _EXTRA_PER_SHARD,
                     "refine": True,
                     **({"prefix": facet.prefix} if facet.prefix else {}),
-                    **({"facet": _facets(facet.subfacets, counted)} if facet.subfacets else {}),
+                    **({"facet": _facets(facet.subfacets, counted, fields)} if facet.subfacets else {}),
                 }
             case StatisticsFacet(field=field):
-                if not _is_name(field, ".:"):
-                    problem = f"Solr counts the numbers of no field called {field!r:.80}"
-                    raise ParameterError(f"{problem}: only of letters, digits, _ . and : that begin with no digit")
-                request |= {f"{name}_{statistic}": f"{function}({field})" for statistic, function in _FUNCTIONS.items()}
+                key = f"field{len(fields)}"
+                fields[key] = field
+                request |= {f"{name}_{statistic}": f"{function}(${key})" for statistic, function in _FUNCTIONS.items()}
     return request
 
 
