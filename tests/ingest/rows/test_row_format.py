@@ -146,6 +146,22 @@ def test_columns_of_other_names() -> None:
     assert columns.select(list(row)) == ["body", "url", "title"]
 
 
+def test_alfrescos_name_is_the_name() -> None:
+    """
+    `cm:name` becomes the document's name, unless the row has another name, or `cm:name` is the text or no text.
+    """
+    for row, name, own in (
+        ({"cm:name": "a_b.txt"}, "a_b.txt", {}),
+        ({"cm:name": "a_b.txt", "name": ""}, "a_b.txt", {}),
+        ({"cm:name": "a_b.txt", "name": "a_b.txt"}, "a_b.txt", {}),
+        ({"cm:name": "a_b.txt", "name": "title"}, "title", {"cm:name": ("a_b.txt",)}),
+        ({"cm:name": ["a", "b"]}, "", {"cm:name": ("a", "b")}),
+        ({"cm:name": 5}, "", {"cm:name": (5,)}),
+    ):
+        assert RowColumns().document({"id": "i", "text": "t", **row}, "", 1) == Document("i", "t", name, own), row
+    assert RowColumns(text="cm:name").document({"id": "i", "cm:name": "t"}, "", 1) == Document("i", "t")
+
+
 NESTED = {
     "doc": {"text": "one", "name": "N", "lines": ["first", None, "second"]},
     "meta": {"id": 7, "dates": {"made": datetime.date(2020, 5, 1)}, "url": "u"},

@@ -298,6 +298,11 @@ class RowColumns:
             own = {self.text, self.id_column, self.name}
             properties = _flatten({key: value for key, value in row.items() if key not in own})
             properties = {path: values for path, values in properties.items() if path in row or path not in own}
+            # Queries find a name by `cm:name`, too, and only in a name the words between `_` and `.`.
+            match properties.get("cm:name"):
+                case [str(alfresco_name)] if name in (None, "", alfresco_name):
+                    name = alfresco_name
+                    del properties["cm:name"]
             if self.left_out is not None:
                 for path in [path for path in properties if not path or path in RESERVED_FIELDS]:
                     self.left_out.add(path)
