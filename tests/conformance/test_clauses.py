@@ -53,6 +53,30 @@ def test_a_pattern_with_a_huge_automaton(store: Store, collection: list[Document
             ask()
 
 
+def test_special_values_of_sites(store: Store) -> None:
+    """
+    Alfresco's special values of SITE stand for any site, for none, and for everything; `=` looks for the value itself.
+    """
+    sites = {"one": "swsdp", "two": ["a b", "_ALL_SITES_"], "none": [], "repository": "_REPOSITORY_"}
+    store.index([Document(name, "", properties={"SITE": value, "kind": "sited"}) for name, value in sites.items()])
+    try:
+        for clause, found in (
+            ("SITE:_ALL_SITES_", {"one", "two"}),
+            ("-SITE:'_ALL_SITES_'", {"none", "repository"}),
+            ('SITE:"_REPOSITORY_"', {"none", "repository"}),
+            ("SITE:(_REPOSITORY_ OR swsdp)", {"one", "none", "repository"}),
+            ("SITE:_EVERYTHING_", {*sites}),
+            ("ISNODE:T", {*sites}),
+            ("=SITE:_REPOSITORY_", {"repository"}),
+            ("=SITE:_ALL_SITES_", {"two"}),
+        ):
+            page = store.search(f"({clause}) AND =kind:sited")
+            assert {hit.id for hit in page.hits} == found, clause
+            assert len({hit.score for hit in page.hits}) == 1
+    finally:
+        store.delete([*sites])
+
+
 @pytest.mark.parametrize("name", ["nmae", "cm:nmae", "{http://www.alfresco.org/model/content/1.0}nmae", "cm_nmae"])
 def test_an_unknown_field_is_an_error(store: Store, name: str) -> None:
     """

@@ -27,6 +27,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from whorl.errors import nearest
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
+from whorl.query import ast
 from whorl.query.ast import Bound, Pattern, WildcardCharacter, join_pieces
 from whorl.query.literals import IN_NAME
 from whorl.query.plan.nodes import Between, Equal, Kind, Test, Value
@@ -74,6 +75,14 @@ ALWAYS_IN_ALFRESCO = REPOSITORY_FIELDS | {
     for name in ("name", "title", "description", "creator", "created", "modifier", "modified")
     for prefix in ("", "cm:")
 }
+_OUTSIDE_SITES = ast.Or((ast.Term("_REPOSITORY_", "SITE", ast.Form.EXACT), ast.Term("SITE", "ISNULL")))
+#: Alfresco's special values of a field, and queries for them. An exact search (`=`) looks for the value itself.
+_SPECIAL_VALUES: Mapping[tuple[str, str], ast.Node] = {
+    ("ISNODE", "T"): ast.Everything(),
+    ("SITE", "_EVERYTHING_"): ast.Everything(),
+    ("SITE", "_REPOSITORY_"): _OUTSIDE_SITES,
+    ("SITE", "_ALL_SITES_"): ast.Not(_OUTSIDE_SITES),
+}
 
 _IN_BRACES = re.compile(r"\{[^}]*\}(.+)", re.DOTALL)
 _MODELS = "http://www.alfresco.org/model/"
@@ -95,6 +104,14 @@ QUALIFIED_NAME_FIELDS = frozenset(
     {*("TYPE", "EXACTTYPE", "ASPECT", "EXACTASPECT", "CLASS"), *("QNAME", "ASSOCTYPEQNAME", "PRIMARYASSOCTYPEQNAME")}
 )
 _SEPARATORS = str.maketrans("_.", "  ")
+
+
+def special_value(clause: ast.Node) -> ast.Node:
+    """Return the query that a special value of Alfresco stands for; return any other clause unchanged."""
+    match clause:
+        case ast.Term(text, str(name), ast.Form.DEFAULT) | ast.Phrase(text, str(name), ast.Form.DEFAULT):
+            return _SPECIAL_VALUES.get((name, text), clause)
+    return clause
 
 
 def convert_qualified_name(name: str) -> str | None:

@@ -48,6 +48,7 @@ from whorl.query.plan.fields_and_values import (
     date_of,
     expand_path,
     range_of,
+    special_value,
     split_name,
     value_of,
 )
@@ -208,6 +209,7 @@ class _Planner:
             return self.plan(child, boost)
 
         word_weight = self.word_weight if boost is None else boost * self.scale
+        node = special_value(node)
         match node:
             case ast.Template(fields=fields):
                 raise ParameterError(f"%({' '.join(fields)}) has a meaning only in a template")
