@@ -14,6 +14,7 @@ clauses of a function separately. The scores of all functions add up to the whol
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -259,15 +260,12 @@ class _Builder:
         for kind, field in key.engine_fields:
             if _NUMBER.fullmatch(field) and kind in (Kind.KEYWORD, Kind.TEXT):
                 raise ParameterError(f"Solr cannot sort by {field!r:.80}: it reads the name of this field as a number")
-            if not _is_name(f"_{field}" if field[:1].isdigit() else field):
-                message = f"Solr sorts by no field called {field!r:.80}: only by letters, digits, _ . : and -"
-                raise ParameterError(message)
         name = f"present{len(self.named)}"
         self.named[name] = _constant({"bool": {"should": [exists(field) for field in fields]}}, 1.0)
         best = "min" if key.is_ascending else "max"
-        functions = [f'field("{field}",{best})' for field in fields]
+        functions = [f"field({json.dumps(field)},{best})" for field in fields]
         if len(fields) == 1:
-            values = functions[0] if _NUMBER.fullmatch(fields[0]) else fields[0]
+            values = fields[0] if _is_plain(fields[0]) else functions[0]
         else:
             values = f"def({','.join(functions)})"
         # A missing number or date would be sorted as 0, so first sort by whether the field has a value.
@@ -395,9 +393,10 @@ def _min_hash(field: str, text: str, separator: str, similarity: float, probabil
     }
 
 
-def _is_name(field: str) -> bool:
-    """Check whether Solr's sort syntax accepts a field name: a Java identifier, also with `.`, `:` and `-`."""
-    return field[:1] not in ".:-" and re.sub("[.:-]", "_", field).isidentifier()
+def _is_plain(field: str) -> bool:
+    """Check whether Solr accepts a field name in a sort clause without quotes: letters, digits and `_.:-`."""
+    letters = re.sub("[.:-]", "_", field)
+    return field[:1] not in ".:-" and f"_{letters}".isidentifier() and not _NUMBER.fullmatch(field)
 
 
 def _constant(query: Json, weight: float) -> Json:
