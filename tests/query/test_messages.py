@@ -52,6 +52,7 @@ SYNTAX: list[tuple[str, str, str, str]] = [
     ("type:", "     ^", "a word or a quoted phrase must follow type:", "type:word"),
     ("type: AND a", "      ^^^", "a word or a quoted phrase must follow type:", ""),
     ("type:-a", "     ^", "a word or a quoted phrase must follow type:", ""),
+    ("id:urn:nbn:de:101:1-2", "              ^^^", "must follow id:urn:nbn:de:", 'name:"a:b:1"'),
     ("type:b:FINGERPRINT:", "                   ^", "must follow type:b:FINGERPRINT:", ""),
     (":a", "^", "the name of a field is missing before the colon", r"\:"),
     ("at 12:30", "   ^^", "12 cannot be the name of a field", '"12:30"'),

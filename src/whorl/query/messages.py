@@ -199,6 +199,8 @@ def missing_space_error(
 
 def missing_value_error(field: Token, here: Span) -> Mistake:
     hint = f'As in {shorten(field)}word or {shorten(field)}"some words".'
+    if field.count(":") > 2:
+        hint = 'Put a value with colons into quotes, as in name:"a:b:1".'
     return Mistake(f"a word or a quoted phrase must follow {shorten(field)}", here, hint)
 
 

@@ -381,6 +381,16 @@ def test_the_caret() -> None:
     assert str(raised.value).splitlines()[1:3] == ["  a AND knid:x", "        ^^^^^^"]
 
 
+def test_a_value_with_a_colon() -> None:
+    """
+    A value with a colon and without quotes is read as another field; the hint puts it into quotes.
+    """
+    query = "a AND =kind:ark:/12148/x"
+    with pytest.raises(FieldError) as raised:
+        resolve(FieldClause(ast.Term("/12148/x", "kind:ark", span=Span(6, len(query)))), FIELDS, query, NOW)
+    assert raised.value.hint == 'Put a value with a colon into quotes: =kind:"ark:/12148/x"'
+
+
 def test_names_of_the_settings() -> None:
     """
     The mapping of the settings is used unchanged, even if its field does not exist.

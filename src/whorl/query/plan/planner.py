@@ -261,7 +261,7 @@ _LISTED_FIELDS = 10
 #: Maximum number of `//` in a path. Each `//` doubles the number of patterns to search.
 _MOST_DOUBLE_SLASHES = 4
 _JUST_ANY = (ast.WildcardCharacter.ANY,)
-_DATE_PREFIX = re.compile(r"(\d{4}(?:-\d\d){0,2})-?", re.ASCII)
+_DATE_PREFIX = re.compile(r"\d{1,3}|(\d{4}(?:-\d\d){0,2})-?", re.ASCII)
 
 #: The test for one field; its weight is set later.
 _FieldTest: TypeAlias = Test | Nothing | Bool[Test]
@@ -401,7 +401,10 @@ class _Resolver:
     def _unknown_field_error(self, name: str, span: Span) -> UnknownFieldError:
         named = self._names.get(name)
         message, hint = f"the store has no field {named or name!r:.80}" + (f" ({name:.80})" if named else ""), ""
-        if near := self._fields.nearest(named or name):
+        typed, _, value = self._query[span.start : span.end].partition(":")
+        if ":" in value and self._fields.resolve_names(typed.lstrip("=~@"), self._names):
+            hint = f'Put a value with a colon into quotes: {typed}:"{value:.80}"'
+        elif near := self._fields.nearest(named or name):
             hint = f"Did you mean {' or '.join(near)}?"
         elif name in REPOSITORY_FIELDS:
             message = f"{name} needs an Alfresco repository behind it, and the store has no field of that name"
@@ -482,10 +485,13 @@ class _Resolver:
         return tests
 
     def _date_prefix_tests(self, pattern: Pattern, field: str) -> list[_FieldTest]:
-        """Return a test of dates for a pattern such as `2021*` (dates have no words); none for other patterns."""
+        """Return a test of dates for a pattern such as `202*` or `2021-05*` (dates have no words); else none."""
         match = _DATE_PREFIX.fullmatch(pattern[0]) if pattern[1:] == _JUST_ANY and isinstance(pattern[0], str) else None
+        if not match:
+            return []
+        first, last = (ast.Bound((match[1] or match[0]).ljust(4, digit)) for digit in "09")
         with suppress(UnreadableError):
-            return [value_of(Kind.DATE, field, match[1], self._now)] if match else []
+            return [range_of(Kind.DATE, field, first, last, self._now)]
         return []
 
     def _text_tests(self, clause: ast.Leaf, text: str, form: ast.Form, by_kind: FieldsByKind) -> list[_FieldTest]:
