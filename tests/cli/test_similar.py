@@ -72,6 +72,7 @@ def test_a_source_is_an_id_a_text_or_a_file(folder: Path, tmp_path: Path) -> Non
     ):
         assert set(hits(given)) == set(by_id)
         assert "is in the store as 'passage'" in given.stderr
+        assert "is in the store as 'passage'" in json.loads(given.stdout)["warnings"][0]
 
 
 def test_json_has_shares_with_intervals(folder: Path) -> None:

@@ -106,7 +106,8 @@ def similar(
     if as_json:
         from whorl.output.json_conversion import values
 
-        click.echo(json_text(values(page)))
+        # For a file outside the store, the note is no warning.
+        click.echo(json_text(values(page if meant.id is None else meant.add_note(page))))
         return
     print_notes(page.warnings)
     if page.found:
