@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.engine.embedded.segments import Segment
 from whorl.engine.embedded.store_files import INDEX, RECORDS
 from whorl.errors import ParameterError, SchemaError, SchemeMismatchError, StoreError
 from whorl.fingerprint.shingling import join
@@ -127,7 +128,7 @@ def words_in_files(folder: Path) -> set[str]:
 def test_files_have_no_words(tmp_path: Path) -> None:
     """
     No file has a word of a document, though the files of a store with texts have hundreds. The records have five bytes
-    for each passage hash, a checksum, and no dictionary, which is made from texts.
+    for each passage hash, a checksum, and no dictionary, which is made from texts. The index has passage hashes alone.
     """
     many = [Document(f"more {at}", " ".join(other_words(40) + TEXT[:200])) for at in range(1_200)]
     for folder, no_text in (("with", False), ("without", True)):
@@ -138,12 +139,16 @@ def test_files_have_no_words(tmp_path: Path) -> None:
         with closing(sqlite3.connect(tmp_path / folder / RECORDS)) as records:
             has_dictionary = bool(records.execute("SELECT 1 FROM meta WHERE key = 'dictionary'").fetchall())
             lengths = dict(records.execute("SELECT id, length(content) FROM document WHERE sketch IS NULL").fetchall())
+        segments = map(Segment, (tmp_path / folder / INDEX / "tokens").glob("*.segment"))
+        kinds = zip(*(map(len, segment.postings) for segment in segments), strict=True)
+        has_postings = [bool(sum(counts)) for counts in kinds]
         if no_text:
             assert (word_count, has_dictionary, len(lengths)) == (0, False, len(DOCUMENTS) + len(many))
+            assert has_postings == [False, False, True]
             hashes = {name: len(winnow(join(words), PassageScheme(bits=PROOF_BITS))) for name, words in MADE.items()}
             assert {name: lengths[name] for name in MADE} == {name: 5 * count + 4 for name, count in hashes.items()}
         else:
-            assert (word_count > 300, has_dictionary) == (True, True)
+            assert (word_count > 300, has_dictionary, has_postings) == (True, True, [True, True])
 
 
 REFUSED: dict[str, Callable[[Store], object]] = {

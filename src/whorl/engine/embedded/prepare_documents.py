@@ -63,7 +63,8 @@ class DocumentPreparation:
 
     def index_name(self, store: str) -> str:
         """Return the name of a store's index; an existing index with another name is rebuilt."""
-        return f"{store} {self.passage_scheme.name} {_PASSAGE_LAYOUT}" if self.passage_scheme else store
+        kept = "" if self.keeps_texts else " passages"
+        return f"{store}{kept} {self.passage_scheme.name} {_PASSAGE_LAYOUT}" if self.passage_scheme else store
 
     def prepare(self, documents: Sequence[Document]) -> list[tuple[Record, IndexEntry]]:
         """Return each document's record for the database, and its entry for the text index and the token index."""
@@ -115,6 +116,9 @@ class DocumentPreparation:
             minima = [ascending_distinct(own >> dropped_bits) for own in minima]
         elif self.minhash == "none":
             minima = [_NO_TOKENS] * len(minima)
+        if not self.keeps_texts:
+            # Hashes of five words would give away more than passage hashes do.
+            lookups = [_NO_TOKENS] * len(lookups)
         kinds = [minima, lookups, *([passages] if self.passage_scheme else [])]
         tokens_of_documents = map(DocumentTokens, (hashed.hashes.size for hashed in hashes), zip(*kinds, strict=True))
         columns = (documents, tokens_of_documents, property_words(documents, self.scheme), hashes)
