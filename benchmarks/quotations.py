@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sources import collection
+from sources import collection, wrapped
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.search.quotations.cited_sources import NamedSource
@@ -73,22 +73,6 @@ def replaced(pattern: str | re.Pattern[str], change: Callable[[random.Random, st
 def without_sign(_: random.Random, sign: str) -> str:
     """Return another sign, or a number without its sign."""
     return {"<": ">", ">": "<"}.get(sign, sign.strip("%$-").replace(".", ""))
-
-
-def wrapped(chance: random.Random, quote: str) -> str:
-    """Return a quotation in short lines, with some words hyphenated at their ends."""
-    lines, line = list[str](), ""
-    for word in quote.split():
-        if len(line) > 50 and len(word) > 7 and word.isalpha():
-            half = len(word) // 2
-            lines.append(f"{line} {word[:half]}-")
-            line = word[half:]
-        elif len(line) > chance.randint(40, 70):
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}".strip()
-    return "\n  ".join([*lines, line])
 
 
 def recased(chance: random.Random, quote: str) -> str:

@@ -1,6 +1,7 @@
 """Composes texts of passages from documents with near-copies, and checks that `sources` shows every origin.
 
-    python benchmarks/sources.py [--documents 8000] [--texts 1000] [--header] [--plain] [--csv FILE] [--each FILE]
+    python benchmarks/sources.py [--documents 8000 | --licences] [--texts 1000] [--words N] [--header] [--broken]
+                                 [--plain] [--csv FILE] [--each FILE]
 
 Documents are texts found on this machine: licences, sources of manual pages, documentation and code of Python packages.
 Long ones are cut into pieces of about 2,000 characters. Families are 500 copies of one document, each with 1 to 12
@@ -15,7 +16,9 @@ default ones.
 
 Then it asks for the sources of the first million characters of all texts together. `--header` puts the same 150 words
 at the start of every other document and of each text. `--plain` does the same in a store that keeps no passages;
-`--each` writes a line for each text, to compare two runs.
+`--each` writes a line for each text, to compare two runs. `--licences` takes the licences that `licences.py` downloads
+as documents, which are one family. `--words` gives each text as many passages as it needs for this number of words.
+`--broken` breaks words of the documents by hyphens at the ends of lines; the truth is that of the unbroken documents.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from licences import data_folder, rules
 from line_report import Line, report
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
@@ -119,6 +123,22 @@ def with_header(documents: dict[str, str], header: str) -> dict[str, str]:
     return {name: f"{header}\n{text}" if number % 2 else text for number, (name, text) in enumerate(documents.items())}
 
 
+def wrapped(chance: random.Random, quote: str) -> str:
+    """Return a text in short lines, with some words hyphenated at their ends."""
+    lines, line = list[str](), ""
+    for word in quote.split():
+        if len(line) > 50 and len(word) > 7 and word.isalpha():
+            half = len(word) // 2
+            lines.append(f"{line} {word[:half]}-")
+            line = word[half:]
+        elif len(line) > chance.randint(40, 70):
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}".strip()
+    return "\n  ".join([*lines, line])
+
+
 def collection(chance: random.Random, many: int) -> tuple[dict[str, str], list[list[str]]]:
     """Return documents by id, and the ids of each family."""
     pieces_read = list(islice(pieces(), many))
@@ -141,14 +161,25 @@ def collection(chance: random.Random, many: int) -> tuple[dict[str, str], list[l
     return documents, families
 
 
-def made(chance: random.Random, documents: dict[str, str], families: list[list[str]]) -> Made:
-    """Return a text of passages."""
-    names = list(islice(documents, len(documents) - FAMILIES * COPIES))
+def licences() -> tuple[dict[str, str], list[list[str]]]:
+    """Return the texts of licences by id, and one family with all of them."""
+    collection_rules = rules(data_folder(Path(__file__).resolve().parent / "data" / "licences"))
+    documents = {rule.name: rule.text for rule in collection_rules if rule.kind == "licence"}
+    return documents, [list(documents)]
+
+
+def made(
+    chance: random.Random, documents: dict[str, str], families: list[list[str]], least_words: int | None = None
+) -> Made:
+    """Return a text of passages; with `least_words`, it has as many as it needs for this number of words."""
+    # Take two thirds of the passages from documents outside families, if there are any.
+    related = {name for family in families for name in family}
+    names = [name for name in documents if name not in related] or list(documents)
     with_filler = chance.random() < 0.5
-    several = chance.sample(families, chance.randint(1, 3))
+    several = chance.sample(families, min(len(families), chance.randint(1, 3)))
     texts, origins = list[str](), list[tuple[str, int] | None]()
     wanted, used = chance.randint(2, 15), set[str]()
-    while len(used) < wanted:
+    while len(used) < wanted if least_words is None else len(" ".join(texts).split()) < least_words:
         name = chance.choice(chance.choice(several)) if chance.random() < 1 / 3 else chance.choice(names)
         of_text = words_of(documents[name])
         words = chance.randint(RUN, 60)
@@ -178,10 +209,10 @@ def made(chance: random.Random, documents: dict[str, str], families: list[list[s
 def measured(options: argparse.Namespace) -> Iterator[Line]:
     """Make a store and texts, ask for their sources, and count."""
     chance, text_count, each_file, plain = random.Random(23), options.texts, options.each, options.plain
-    documents, families = collection(chance, options.documents)
+    documents, families = licences() if options.licences else collection(chance, options.documents)
     yield "documents", len(documents), ""
     yield "text of the documents", sum(map(len, documents.values())) / 1e6, "million characters"
-    samples = [made(chance, documents, families) for _ in range(text_count)]
+    samples = [made(chance, documents, families, options.words) for _ in range(text_count)]
     if options.header:
         header = " ".join(f"header{chance.randrange(10**9)}" for _ in range(HEADER_WORDS))
         documents = with_header(documents, header)
@@ -204,7 +235,9 @@ def measured(options: argparse.Namespace) -> Iterator[Line]:
     number_of = {name: number for number, name in enumerate(names)}
     with tempfile.TemporaryDirectory() as folder:
         with Store(EmbeddedEngine(Path(folder) / "store", passages=None if plain else PassageScheme())) as store:
-            store.index(Document(name, text) for name, text in documents.items())
+            store.index(
+                Document(name, wrapped(chance, text) if options.broken else text) for name, text in documents.items()
+            )
         with Store(EmbeddedEngine(Path(folder) / "store")) as store:
             store.sources(source=samples[0].text)
             took, read, shown_sources, unread = list[float](), list[int](), list[int](), 0
@@ -255,7 +288,7 @@ def measured(options: argparse.Namespace) -> Iterator[Line]:
     if each_file:
         with each_file.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([["words", "covered", "sources", "read", "ms"], *rows])
-    yield "texts", text_count, "of 2 to 15 documents"
+    yield "texts", text_count, f"of at least {options.words} words" if options.words else "of 2 to 15 documents"
     yield "origins with a run of their own", origins, ""
     yield "origins shown", shown, ""
     yield "origins covered by others", covered, f"but for {SPARED} words"
@@ -278,14 +311,20 @@ def main() -> None:
     """Measure, print and record; exit with an error if an origin is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=8_000)
+    parser.add_argument("--licences", action="store_true")
     parser.add_argument("--texts", type=int, default=1_000)
+    parser.add_argument("--words", type=int)
     parser.add_argument("--header", action="store_true")
+    parser.add_argument("--broken", action="store_true")
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--each", type=Path)
     options = parser.parse_args()
     lines = report(measured(options), options.csv)
-    if not options.plain and any(name.endswith(("missed", "no source")) and value for name, value, _ in lines):
+    # Words at the ends of passages that documents break can be missed.
+    if not (options.plain or options.broken) and any(
+        name.endswith(("missed", "no source")) and value for name, value, _ in lines
+    ):
         sys.exit("origins or words are missing")
 
 
