@@ -60,6 +60,9 @@ export function showValue(slider, output) {
   slider.setAttribute("aria-valuetext", `${slider.value} percent`);
 }
 
+/** Return the value that a field has in the HTML; for a list, that of its first choice. */
+export const defaultOf = (field) => field.defaultValue ?? field.options[0].value;
+
 /** Show the button for the remaining items of a list, if any. */
 export function offerMore(button, left) {
   button.hidden = left <= 0;

@@ -3,7 +3,7 @@
 import { amend, approve, isApproved, read } from "./address.js";
 import { Failure, ask, request } from "./api.js";
 import { Cleaning } from "./cleaning.js";
-import { byId, debounce, element, fill, inSteps, offerMore, renew, showValue, warn } from "./dom.js";
+import { byId, debounce, defaultOf, element, fill, inSteps, offerMore, renew, showValue, warn } from "./dom.js";
 import { counted, percent, sizeOf, whole } from "./format.js";
 import { sharesToShow } from "./hits.js";
 import { attempt, showProblem } from "./problem.js";
@@ -20,7 +20,7 @@ const FOLDED = 3;
 /** Maximum number of shown passages that a version adds or loses. */
 const PASSAGES = 3;
 const ASK_AGAIN = 300, PAUSE = 200;
-const DEFAULTS = { metric: "jaccard", threshold: "80", recall: "95", keep: "", order: "size", named: "" };
+const FIELDS = ["metric", "threshold", "recall", "keep", "order", "named"];
 const FLAGS = ["complete", "common", "versions"];
 const PROGRESS = {
   waiting: () => "Waiting for other jobs.",
@@ -44,7 +44,7 @@ let listing = new AbortController();
 let cleaning;
 
 export function start() {
-  for (const part of [...Object.keys(DEFAULTS), ...FLAGS]) parts[part] = byId(`cluster-${part}`);
+  for (const part of [...FIELDS, ...FLAGS]) parts[part] = byId(`cluster-${part}`);
   for (const part of ["threshold", "recall"]) {
     const tell = () => showValue(parts[part], byId(`cluster-${part}-told`));
     parts[part].addEventListener("input", tell);
@@ -108,7 +108,8 @@ async function fillIn(parameters, wanted) {
   await offerDates();
   // Stop if there is nothing to fill in, if another address was opened, or if this address is already shown.
   if (!parameters.size || location.hash !== wanted || wanted === shown) return false;
-  for (const [part, value] of Object.entries(DEFAULTS)) {
+  for (const part of FIELDS) {
+    const value = defaultOf(parts[part]);
     parts[part].value = parameters.get(part) ?? value;
     if (!parts[part].value && value) parts[part].value = value;
   }
@@ -150,8 +151,8 @@ async function offerDates() {
 
 function address() {
   const parameters = new URLSearchParams({ threshold: parts.threshold.value });
-  for (const [part, value] of Object.entries(DEFAULTS)) {
-    if (part !== "threshold" && parts[part].value !== value) parameters.set(part, parts[part].value);
+  for (const part of FIELDS) {
+    if (part !== "threshold" && parts[part].value !== defaultOf(parts[part])) parameters.set(part, parts[part].value);
   }
   for (const flag of FLAGS) if (parts[flag].checked) parameters.set(flag, "1");
   return `#duplicates?${parameters}`;

@@ -1,6 +1,6 @@
 /** View of the sources of a text: the documents that it was taken from, with their passages marked. */
 
-import { byId, element, fill, warn } from "./dom.js";
+import { byId, defaultOf, element, fill, warn } from "./dom.js";
 import { counted, percent, whole } from "./format.js";
 import { compareWithSourceLink } from "./hits.js";
 import { toUnits } from "./offsets.js";
@@ -12,7 +12,6 @@ import { TextView, choosePlace } from "./text-view.js";
 /** Number of colours of sources; further sources repeat them. */
 const COLOURS = 8;
 const LISTED = 30;
-const LEAST_WORDS = 8;
 const LEFT_OUT = ["quotations", "references"];
 const parts = {};
 let pane, view, places = [];
@@ -45,14 +44,14 @@ const without = () => LEFT_OUT.filter((part) => parts[part].checked);
 function read(parameters) {
   const ignored = (parameters.get("without") ?? "").split(",");
   for (const part of LEFT_OUT) parts[part].checked = ignored.includes(part);
-  parts.words.value = parameters.get("words") ?? LEAST_WORDS;
+  parts.words.value = parameters.get("words") ?? defaultOf(parts.words);
   parts.exclude.value = parameters.get("exclude") ?? "";
   parts.common.checked = parameters.get("common") === "without";
   byId("sources-options").hidden = view.source === null;
 }
 
 function write(wanted) {
-  if (Number(parts.words.value) !== LEAST_WORDS) wanted.set("words", parts.words.value);
+  if (parts.words.value !== defaultOf(parts.words)) wanted.set("words", parts.words.value);
   if (without().length) wanted.set("without", without().join(","));
   if (excluded()) wanted.set("exclude", excluded());
   if (parts.common.checked) wanted.set("common", "without");
@@ -62,7 +61,7 @@ async function options() {
   await offerCommon(parts.common);
   const exclude = excluded() ? { exclude: excluded() } : {};
   const common = await commonText(parts.common.checked);
-  return { min_words: Number(parts.words.value) || LEAST_WORDS, without: without(), ...exclude, ...common, texts: "passages" };
+  return { min_words: Number(parts.words.value) || Number(defaultOf(parts.words)), without: without(), ...exclude, ...common, texts: "passages" };
 }
 
 function showSources(answer, text) {
