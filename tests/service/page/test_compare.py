@@ -72,6 +72,27 @@ def test_marks_after_emoji_are_in_place(page: Page, url: str) -> None:
         expect(page.locator(f"#text-{side} mark")).to_have_text([expected])
 
 
+def test_texts_have_the_direction_of_their_letters(page: Page, url: str) -> None:
+    """
+    A Hebrew text begins at the right, and its full stop is at the left; an English text begins at the left.
+    """
+    page.goto(f"{url}#compare")
+    for side, text in (("a", "השוכר משלם את דמי השכירות מראש."), ("b", "The tenant pays the rent in advance.")):
+        page.locator(f"#file-{side}").set_input_files({"name": "a.txt", "mimeType": "", "buffer": text.encode()})
+    measure = """block => [0, block.textContent.trim().length - 1].map(at => {
+        const walker = document.createTreeWalker(block, NodeFilter.SHOW_TEXT), range = document.createRange();
+        range.setStart(walker.nextNode(), at), range.setEnd(walker.currentNode, at + 1);
+        const box = block.getBoundingClientRect(), place = range.getBoundingClientRect();
+        return (place.left - box.left) / box.width;
+    })"""
+    first, last = page.locator("#text-a .block").first.evaluate(measure)
+    assert first > 0.9
+    assert last < first
+    first, last = page.locator("#text-b .block").first.evaluate(measure)
+    assert first < 0.1
+    assert last > first
+
+
 @pytest.mark.parametrize("text", ["plain text", "😀a😀b", "a\ud800b😀c", "", "日本\U00020000語"])
 def test_places_of_any_text(scripts: Page, text: str) -> None:
     """
