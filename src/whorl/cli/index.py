@@ -35,11 +35,11 @@ _NOT_STORED = "could not be stored"
 def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) -> None:
     """Put files and folders into a store.
 
-    Reads text, Markdown, HTML, TEI, ALTO, e-mail (.eml), notebooks (.ipynb), OpenDocument (.odt), JSON lines (.jsonl,
-    .ndjson: one {"id", "text", …} per line, other keys become fields), with whorl[files] PDF, DOCX, PPTX and XLSX,
-    with whorl[data] Parquet, Arrow and web archives, and with --text-column the rows of CSV and TSV. PATHs are files,
-    folders, patterns ('data/*.parquet'), - for standard input, or addresses that fsspec knows (s3://…). Files and
-    folders whose names begin with a dot, such as .git, are left out; --exclude leaves out others.
+    Reads text, Markdown, HTML, TEI, ALTO, e-mail (.eml, .mbox), notebooks (.ipynb), OpenDocument (.odt), JSON lines
+    (.jsonl, .ndjson: one {"id", "text", …} per line, other keys become fields), with whorl[files] PDF, DOCX, PPTX,
+    XLSX, with whorl[data] Parquet, Arrow and web archives, and with --text-column the rows of CSV and TSV. PATHs are
+    files, folders, patterns ('data/*.parquet'), - for standard input, or addresses that fsspec knows (s3://…). Files
+    and folders whose names begin with a dot, such as .git, are left out; --exclude leaves out others.
 
     The id of a file is its path relative to the folder where the store was first filled, wherever you are now.
     For a file outside that folder, the id is its absolute path.

@@ -25,6 +25,7 @@ from whorl.ingest.extraction.file_formats import (
     HTML,
     MAIL,
     MARKED_DOCX,
+    MESSAGE_START,
     NOTEBOOK,
     OPEN_DOCUMENT,
     PDF,
@@ -323,14 +324,6 @@ _WORD = re.compile(r"\w+")
 _ADDRESS = re.compile(r"\b(?:https?|mailto):\S+", re.IGNORECASE)
 
 
-#: First line of each message in a mailbox, with the day and the time of its arrival. Without a day, it could also be a
-#: line of a message that begins with the word "From".
-_MESSAGE_START = re.compile(
-    rb"^From .*\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +(?:[A-Z][a-z]{2} +\d+|\d+ +[A-Z][a-z]{2}(?: +\d+)?) +\d+:\d\d.*\n?",
-    re.MULTILINE,
-)
-
-
 @lru_cache
 def _header(name: str, value: str) -> Any:
     """Return a parsed header; the headers of the mails in a mailbox repeat their values, and parsing takes long."""
@@ -352,7 +345,7 @@ def read_mail(raw: bytes, text: TextBuffer) -> None:
     from email.policy import default
 
     raw = raw.removeprefix(BOM_UTF8).lstrip(b"\r\n")
-    parsed = _MESSAGE_START.split(raw)[1:] if _MESSAGE_START.match(raw) else [raw]
+    parsed = MESSAGE_START.split(raw)[1:] if MESSAGE_START.match(raw) else [raw]
     policy = default.clone(header_factory=_header)
     messages = [message_from_bytes(one, policy=policy) for one in parsed]
     if not any(name in message for message in messages for name in _HEADERS):

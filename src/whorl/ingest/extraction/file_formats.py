@@ -48,6 +48,17 @@ FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, TEI, ALTO, MAIL, NOTEBOOK, OPEN_DOCUMENT
 _HTML_START = re.compile(
     rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?<(!doctype\s+html|html|head|body|title|meta|script)\b", re.IGNORECASE
 )
+#: First line of each message in a mailbox, with the day and the time of its arrival. Without a day, it could also be a
+#: line of a message that begins with the word "From".
+MESSAGE_START = re.compile(
+    rb"^From .*\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +(?:[A-Z][a-z]{2} +\d+|\d+ +[A-Z][a-z]{2}(?: +\d+)?) +\d+:\d\d.*\n?",
+    re.MULTILINE,
+)
+#: Headers at the beginning of an e-mail or a mailbox.
+_HEADERS = re.compile(rb"(?:\xef\xbb\xbf)?(?:From .*\n)?(?:[!-9;-~]++:.*\n(?:[ \t].*\n)*+)*+")
+#: A header of e-mails that other texts with headers lack.
+_MAIL_HEADER = re.compile(rb"^(?:received|message-id|mime-version):", re.IGNORECASE | re.MULTILINE)
+_MOST_HEADERS = 20_000
 #: Matches the start tag of the root of ALTO or, with a group, of TEI. Processing instructions and a document type may
 #: precede it.
 _XML_ROOT = re.compile(rb"<(?:\w+:)?(?:alto|(TEI|TEI\.2|teiCorpus))[\s>]")
@@ -90,11 +101,19 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
     # A page saved by wget has the name of its address, such as `index.html?page=2` or `news`, so look at its content.
     if by_name is None and (not file.suffix or "?" in file.name) and begins_like_html(raw):
         return HTML
+    # The mails of a Maildir have names such as `1609750000.M1P2.host:2,S`, and mailboxes names such as `Inbox`.
+    if by_name is None and (not file.suffix or file.name.partition(".")[0].isdigit()) and _begins_like_mail(raw):
+        return MAIL
     return by_name
 
 
 def begins_like_html(raw: bytes) -> bool:
     return _HTML_START.match(raw) is not None
+
+
+def _begins_like_mail(raw: bytes) -> bool:
+    headers = _HEADERS.match(raw, 0, _MOST_HEADERS)
+    return headers is not None and _MAIL_HEADER.search(headers[0]) is not None
 
 
 def _old_format_reason(file: PurePath, by_name: FileFormat | None) -> str:

@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import IO
 
 from whorl.errors import DocumentError
+from whorl.ingest.extraction.file_formats import MESSAGE_START
 from whorl.ingest.file_limits import limit_memory
 from whorl.ingest.rows.compression import CompressedFormat, open_compressed, packing_of
 from whorl.ingest.rows.reader_client import ConfinedFormat
@@ -44,6 +45,8 @@ _WARC = (b"WARC/1.", b"WARC/0.1")
 _FIRST_LINE = 1_000_000
 _HEAD = 64
 _MARK = b"\xef\xbb\xbf"
+#: Suffixes of mailboxes; Thunderbird and Unix mail give them none.
+_MAILBOXES = ("", ".mbox")
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{")
 _STANDARD_INPUT = "-"
 
@@ -144,6 +147,10 @@ def _plain(
         return ParquetFormat() if head.startswith(_PARQUET) else ArrowFormat(is_stream=head.startswith(_ARROW_STREAM))
     if head.startswith(_WARC):
         return _warc(extract, is_packed=False)
+    if suffix in _MAILBOXES and MESSAGE_START.match(_first_line(opened)):
+        from whorl.ingest.rows.mailbox import MailboxFormat
+
+        return MailboxFormat(extract)
     if suffix in SUFFIXES["lines"] or (start.startswith(b"{") and is_row(_first_line(opened), columns)):
         return JsonLinesFormat()
     if suffix == ".json" and start.lstrip().startswith(b"{"):
