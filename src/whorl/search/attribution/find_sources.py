@@ -33,7 +33,7 @@ from whorl.operations import CommonOptions, SourcesOperation, require_bounds
 from whorl.query.plan.nodes import BoundNode, BoundPlan, MatchAll, Words
 from whorl.request_context import deadline, timely
 from whorl.search.attribution.candidate_reader import Candidate, CandidateReader
-from whorl.search.attribution.candidates import Candidates, find_candidates, find_passage_candidates
+from whorl.search.attribution.candidates import Candidates, PassageCandidates, find_candidates, find_passage_candidates
 from whorl.search.attribution.cover import (
     NO_RANGES,
     Numbers,
@@ -159,16 +159,9 @@ def _cover_text(
         # The hashes are too short to prove a match, so raise the engine's error for a store without texts.
         engine.texts(())
     if scheme is not None:
-        certain = find_passage_candidates(engine, scheme, of_text, min_words, left_out=left_out)
+        certain = chooser.add_passages(scheme, own_id, left_out)
         warnings += certain.warnings
-        # A passage hash alone proves a passage if it covers at least `min_words` words, and all words of the text
-        # count.
-        is_whole = min_words <= scheme.hashed_words and bool(is_counted.all())
         certain_words, crowded = scheme.run_words, certain.crowded_hashes
-        for group in certain.groups:
-            group.ids = [document_id for document_id in group.ids if document_id != own_id]
-        groups = [group for group in certain.groups if group.ids]
-        chooser.add_groups(groups, scheme.hashed_words if is_whole else 0)
         if not engine.keeps_texts:
             warnings.append(_hashes_only_warning(scheme))
         chooser.read_until_complete()
@@ -230,21 +223,28 @@ class _SourceChooser:
         #: them only if its `may_share` is true.
         self._is_looked_up = np.zeros_like(self._is_counted)
 
-    def add_groups(self, groups: Iterable[Candidate], proven_words: int) -> None:
-        """Add groups of documents with the same passage hashes of the text.
+    def add_passages(self, scheme: PassageScheme, own_id: str | None, left_out: BoundNode | None) -> PassageCandidates:
+        """Add groups of documents with the same passage hashes of the text, except the text's own document.
 
-        `proven_words` is the number of words that a passage hash covers if each hash alone proves a passage; otherwise
-        0. If 0, remove the ranges that are too short for a passage from the `cover` of each group.
+        Unless each hash alone proves a passage, remove the ranges that are too short for a passage from each `cover`.
         """
-        self._proven_words = proven_words
-        for group in groups:
-            if not proven_words:
+        of_text, run = self._reader.of_text, self._reader.run
+        found = find_passage_candidates(self._engine, scheme, of_text, run, left_out=left_out)
+        # A hash alone proves a passage if it covers the words of a shortest passage, and all words of the text count.
+        if run <= scheme.hashed_words and self._is_counted.all():
+            self._proven_words = scheme.hashed_words
+        for group in found.groups:
+            group.ids = [document_id for document_id in group.ids if document_id != own_id]
+            if not group.ids:
+                continue
+            if not self._proven_words:
                 group.cover = self._reader.select_passages(group.cover)
             self.candidates.append(group)
             if not self._engine.keeps_texts:
                 # Split off the other documents of the group, because only the first can become a source.
                 for candidate in (group, *self._split_candidate(group, [group.ids[1:]])):
                     candidate.possible, candidate.is_read = NO_RANGES, True
+        return found
 
     def add(self, ids: Iterable[str], possible: Numbers) -> None:
         """Add further documents that may contain the words in `possible`, the most promising first."""
