@@ -234,22 +234,20 @@ def range_expression(low: str | None, high: str | None, *, includes_low: bool, i
     if low is None:
         low, includes_low = "", True
     if high is None:
-        alternatives = _above(low, is_included=includes_low)
+        return f"(?:{'|'.join(_above(low, is_included=includes_low))})"
+    if low > high or (low == high and not (includes_low and includes_high)):
+        return None
+    at = next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
+    same, low, high = _literal(low[:at]), low[at:], high[at:]
+    if low:
+        higher = _add_prefix(low[0], _above(low[1:], is_included=includes_low))
+        lower = _add_prefix(high[0], _below(high[1:], is_included=includes_high, has_empty=True))
+        alternatives = [*higher, *_one_of(_next(low[0]), _previous(high[0])), *lower]
+    elif high:
+        alternatives = _below(high, is_included=includes_high, has_empty=includes_low)
     else:
-        if low > high or (low == high and not (includes_low and includes_high)):
-            return None
-        at = next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
-        same, low, high = _literal(low[:at]), low[at:], high[at:]
-        if low:
-            higher = _add_prefix(low[0], _above(low[1:], is_included=includes_low))
-            lower = _add_prefix(high[0], _below(high[1:], is_included=includes_high, has_empty=True))
-            alternatives = [*higher, *_one_of(_next(low[0]), _previous(high[0])), *lower]
-        elif high:
-            alternatives = _below(high, is_included=includes_high, has_empty=includes_low)
-        else:
-            return same
-        alternatives = [same + alternative for alternative in alternatives]
-    return f"(?:{'|'.join(alternatives)})" if alternatives else None
+        return same
+    return f"(?:{'|'.join(same + alternative for alternative in alternatives)})" if alternatives else None
 
 
 def split_range_above(low: str, *, is_included: bool) -> tuple[list[str], str | None]:
@@ -271,17 +269,22 @@ def split_range_above(low: str, *, is_included: bool) -> tuple[list[str], str | 
             end += 1
         if end == begin:
             break
-        greater = ""
-        for letter in reversed(low[begin:end]):
-            higher = [] if letter == _LAST else [f"[{_literal(_next(letter) or '')}-{_literal(_LAST)}]"]
-            same = [_literal(letter) + greater] if greater else []
-            greater = f"(?:{'|'.join([*higher, *same])})" if higher or same else ""
-        if greater:
+        if greater := _greater_letters(low[begin:end]):
             expressions.append(_literal(low[:begin]) + greater + _ANY)
         begin = end
     if begin < len(low):
         return expressions, low[:begin]
     return [*expressions, _literal(low) + (_ANY if is_included else _ONE + _ANY)], None
+
+
+def _greater_letters(letters: str) -> str:
+    """Return an expression for strings that equal `letters` up to a greater letter, and end there; "" for no string."""
+    greater = ""
+    for letter in reversed(letters):
+        higher = [] if letter == _LAST else [f"[{_literal(_next(letter) or '')}-{_literal(_LAST)}]"]
+        same = [_literal(letter) + greater] if greater else []
+        greater = f"(?:{'|'.join([*higher, *same])})" if higher or same else ""
+    return greater
 
 
 def _add_prefix(letter: str, alternatives: Iterable[str]) -> list[str]:
