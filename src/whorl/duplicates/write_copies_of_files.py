@@ -161,23 +161,13 @@ def write_copies(
     """
     reader.require_unchanged()
     writer = _OutputWriter(reader, decisions, with_columns=with_columns)
-    partial, unread = _partial(target), reader.unread
+    partial = _partial(target)
     try:
         _remove_unfinished(partial)
         partial.mkdir(parents=True)
         lock = _lock(partial)
         try:
-            for found in reader.files:
-                if found.file.as_posix() in unread:
-                    continue
-                try:
-                    writer.write(found, partial / found.relative_path)
-                except UnreadRowsError as error:
-                    # Keep the copy, which has the rows before the error. The first reading may have missed the error,
-                    # because it does not read all columns; then report it now.
-                    problem = Problem(str(found.file), str(error), None)
-                    if all(known.where != problem.where for known in reader.problems):
-                        reader.problems.append(problem)
+            writer.write_readable_files(partial)
             _write_metadata_files(reader.files, partial, with_columns=with_columns)
             reader.require_unchanged()
             yield writer.written, writer.read
@@ -242,6 +232,20 @@ class _OutputWriter:
             self._added = {**ADDED, "cluster": int} if all(map(_is_whole_number, clusters)) else ADDED
         elif self._takes_pieces:
             self._added = {reader.columns.text: str}
+
+    def write_readable_files(self, folder: Path) -> None:
+        """Write the files that the first reading could read, at least in part."""
+        unread, problems = self._reader.unread, self._reader.problems
+        for found in self._reader.files:
+            if found.file.as_posix() in unread:
+                continue
+            try:
+                self.write(found, folder / found.relative_path)
+            except UnreadRowsError as error:
+                # Keep the copy, which has the rows before the error. The first reading may have missed the error,
+                # because it does not read all columns; then report it now.
+                if all(known.where != str(found.file) for known in problems):
+                    problems.append(Problem(str(found.file), str(error), None))
 
     def write(self, found: FoundFile, target: Path) -> None:
         """Write a file; skip text files without any remaining text."""
