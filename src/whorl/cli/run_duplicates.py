@@ -305,16 +305,7 @@ def _write_duplicates(command: DuplicatesCommand, reader: InputReader) -> int:
                 if command.new and not result.new_documents:
                     # An earlier run has listed the duplicates, so do not replace its files by empty ones.
                     command = command.without_existing_files()
-                find_clusters = partial(
-                    result.clusters, complete=True, new=command.shows_only_new, keep=command.search.keep
-                )
-                with _open_outputs(command, reader, find_clusters) as (out, lines):
-                    if command.write_ids:
-                        lines.append(_write_ids(result, command))
-                    try:
-                        lines[:0] = _write(result, command, reader, out)
-                    finally:
-                        lines += _notes(command, result, reader.problems)
+                _write_outputs(result, command, reader)
                 reader.unread_values = sum(unread.count for unread in result.find_unread_values())
         except (WhorlError, KeyboardInterrupt) as error:
             # Do not advise to repeat a command with an invalid option or folder.
@@ -322,6 +313,17 @@ def _write_duplicates(command: DuplicatesCommand, reader: InputReader) -> int:
                 click.echo(f"stopped; run the same command again to go on from {command.state}", err=True)
             raise
     return result.documents
+
+
+def _write_outputs(result: Duplicates, command: DuplicatesCommand, reader: InputReader) -> None:
+    find_clusters = partial(result.clusters, complete=True, new=command.shows_only_new, keep=command.search.keep)
+    with _open_outputs(command, reader, find_clusters) as (out, lines):
+        if command.write_ids:
+            lines.append(_write_ids(result, command))
+        try:
+            lines[:0] = _write(result, command, reader, out)
+        finally:
+            lines += _notes(command, result, reader.problems)
 
 
 @contextmanager
