@@ -589,6 +589,14 @@ class _Verifier:
     def _find_exact_by_words(self, read: Sequence[_Match]) -> list[_Match]:
         """Read more documents with words of the quotation; return the first exact match in a list, or an empty list."""
         words, self._is_complete = _choose_required_words(self.words)
+        ids, left = self._look_up_words(words, read)
+        for match in self._exact_matches(ids):
+            return [match]
+        self._unread, self._is_complete = left, self._is_complete and not left
+        return []
+
+    def _look_up_words(self, words: Sequence[int], read: Sequence[_Match]) -> tuple[list[str], int]:
+        """Return unread documents that have the required `words`, or pairs with them, and the number of others."""
         phrases = [
             self._store.any_of(_spellings(_phrase(part, 0, min(_RANKING_WORDS, len(part.words)))))
             for part in self._parts[:_RANKING_PHRASES]
@@ -599,21 +607,15 @@ class _Verifier:
         if len(pairs) < _FEWEST_PAIRS:
             # Without required words, this clause is empty and matches no document.
             required = Bool(must=_clauses_of_all_spellings(self.words, words, self._store))
-            clause: Bool[BoundLeaf] = Bool(should=(required, *phrases), min_should_match=1)
-            ids, left = self._store.find(clause, seen, most)
-        else:
-            half = len(pairs) // 2
-            intact = self._clause_of_intact_pairs(pairs[:half]), self._clause_of_intact_pairs(pairs[half:])
-            ids, left = self._store.find(Bool(must=intact), seen, _READ_AT_ONCE)
-            if left:
-                # Too many documents match, so require other pairs as well: pairs that no document read so far contains.
-                others = map(self._clause_of_pair, self._pairs_in_none(read))
-                clause = Bool(must=(*intact, *others), should=tuple(phrases))
-                ids, left = self._store.find(clause, seen, most)
-        for match in self._exact_matches(ids):
-            return [match]
-        self._unread, self._is_complete = left, self._is_complete and not left
-        return []
+            return self._store.find(Bool(should=(required, *phrases), min_should_match=1), seen, most)
+        half = len(pairs) // 2
+        intact = self._clause_of_intact_pairs(pairs[:half]), self._clause_of_intact_pairs(pairs[half:])
+        ids, left = self._store.find(Bool(must=intact), seen, _READ_AT_ONCE)
+        if not left:
+            return ids, 0
+        # Too many documents match, so require other pairs as well: pairs that no document read so far contains.
+        others = map(self._clause_of_pair, self._pairs_in_none(read))
+        return self._store.find(Bool(must=(*intact, *others), should=tuple(phrases)), seen, most)
 
     def _is_pair(self, at: int) -> bool:
         """Check whether a word and the next word are in one part and in a script that puts blanks between words."""
