@@ -278,7 +278,7 @@ def split_range_above(low: str, *, is_included: bool) -> tuple[list[str], str | 
 
 
 def _greater_letters(letters: str) -> str:
-    """Return an expression for strings that equal `letters` up to a greater letter, and end there; "" for no string."""
+    """Return an expression for the start of strings that first differ from `letters` by a greater letter, or ""."""
     greater = ""
     for letter in reversed(letters):
         higher = [] if letter == _LAST else [f"[{_literal(_next(letter) or '')}-{_literal(_LAST)}]"]

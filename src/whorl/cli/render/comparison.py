@@ -80,7 +80,7 @@ def _difference_lines(
 
 
 def _in_context(text: str, start: int, end: int, only_b: str) -> Text:
-    """Return a range of text A with its context; mark what only A has, and `only_b`."""
+    """Return a difference in its context in text A: the range that B lacks, and `only_b`, the part that A lacks."""
     only_a = shorten(text, start, end)
     before, after = _join_lines(text[max(start - _CONTEXT, 0) : start]), _join_lines(text[end : end + _CONTEXT])
     # Cut the context between words, if the text has blanks.

@@ -395,7 +395,7 @@ class _Resolver:
         raise self._unknown_field_error(name, span)
 
     def _is_free(self, name: str) -> bool:
-        """Check whether no field or alias has this name, which then has the meaning that the language gives it."""
+        """Check whether no field or alias has this name; only then the query language gives it a meaning."""
         return name not in self._names and self._fields.find(name) is None
 
     def _unknown_field_error(self, name: str, span: Span) -> UnknownFieldError:

@@ -295,7 +295,7 @@ class _SourceChooser:
         return [(read[place], new_words) for place, new_words in cover]
 
     def make_sources(self, chosen: Sequence[tuple[Candidate, int]], names: Mapping[str, str]) -> tuple[TextSource, ...]:
-        """Return the chosen sources with their names, and with the words that no other document is known to have."""
+        """Return the chosen sources, with counts of the words that no other document is known to have."""
         # A candidate with several documents counts twice, because more than one document then has its words.
         doubled = (candidate.cover for candidate in self.candidates for _ in candidate.ids[:2])
         is_once = (count_covers(concatenate_ranges(doubled), len(self._text_words)) == 1) & self._is_counted

@@ -596,7 +596,7 @@ class _Verifier:
         return []
 
     def _look_up_words(self, words: Sequence[int], read: Sequence[_Match]) -> tuple[list[str], int]:
-        """Return unread documents that have the required `words`, or pairs with them, and the number of others."""
+        """Return unread documents with the required `words` or pairs with them, and the number of further matches."""
         phrases = [
             self._store.any_of(_spellings(_phrase(part, 0, min(_RANKING_WORDS, len(part.words)))))
             for part in self._parts[:_RANKING_PHRASES]
