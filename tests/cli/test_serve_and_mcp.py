@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import requests
@@ -18,6 +20,7 @@ from tests.cli.running import DEADLINE_SECONDS, FIRST, WHORL, whorl
 from tests.service.served import serving
 from tests.test_mcp import call_tool
 from whorl import Document, open_store
+from whorl.errors import ParameterError
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -64,6 +67,44 @@ def test_packages_that_are_not_installed(folder: Path, monkeypatch: pytest.Monke
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "pip install 'whorl[serve]'" in refused.stderr
     assert not (folder / "store").exists()
+
+
+class _Importing(ModuleType):
+    """A module that creates its only function on import, and notes then and in a call whether garbage is collected."""
+
+    def __init__(self, name: str, function: str) -> None:
+        super().__init__(name)
+        self._function, self.notes = function, dict[str, bool]()
+
+    def __getattr__(self, name: str) -> object:
+        if name != self._function:
+            raise AttributeError(name)
+        made = [name]
+        self.notes["on import"] = gc.isenabled()
+
+        def called(*_: object, **__: object) -> None:
+            self.notes["in the call"] = gc.isenabled()
+            self.notes["of the import"] = any(known is made for known in gc.get_objects())
+            raise ParameterError("the end")
+
+        return called
+
+
+@pytest.mark.parametrize(
+    ("command", "module", "function"),
+    [("serve", "whorl.service.app", "access_of"), ("mcp", "whorl.mcp", "server_of")],
+)
+def test_imported_modules_are_no_garbage(
+    monkeypatch: pytest.MonkeyPatch, command: str, module: str, function: str
+) -> None:
+    """
+    Garbage collection pauses while packages are imported. Afterwards it runs, but skips what the import has created.
+    """
+    open_store("store").close()
+    imported = _Importing(module, function)
+    monkeypatch.setitem(sys.modules, module, imported)
+    assert whorl(command, "--store", "store").stderr == "whorl: the end\n"
+    assert imported.notes == {"on import": False, "in the call": True, "of the import": False}
 
 
 @pytest.mark.process

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import click
@@ -34,9 +37,10 @@ def serve(store: str | None, host: str | None, port: int | None, is_open: bool, 
     docs/operations.md.
     """
     try:
-        from whorl.service.app import access_of
-        from whorl.service.run import limit_arenas
-        from whorl.service.run import serve as serve_store
+        with _importing():
+            from whorl.service.app import access_of
+            from whorl.service.run import limit_arenas
+            from whorl.service.run import serve as serve_store
     except ModuleNotFoundError as error:
         raise ParameterError("the HTTP service needs more packages: pip install 'whorl[serve]'") from error
 
@@ -65,7 +69,8 @@ def mcp(store: str | None, writes: bool) -> None:
     changed without --write.
     """
     try:
-        from whorl.mcp import server_of
+        with _importing():
+            from whorl.mcp import server_of
     except ModuleNotFoundError as error:
         raise ParameterError("for assistants install: pip install 'whorl[mcp]'") from error
 
@@ -77,3 +82,16 @@ def mcp(store: str | None, writes: bool) -> None:
             has_client = False
     if not has_client:
         raise BrokenPipeError
+
+
+@contextmanager
+def _importing() -> Iterator[None]:
+    """Import modules without garbage collection; later collections skip what they have created, too."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was_enabled:
+            gc.enable()
