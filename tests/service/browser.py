@@ -15,6 +15,15 @@ REQUIRED = "WHORL_REQUIRE_BROWSER"
 #: Environment variable with the folder of a run's screenshots, if they are kept.
 SCREENSHOTS = "WHORL_SCREENSHOTS"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
+#: Pages of the browser itself that each new window would load for its address bar, and what Playwright turns off that
+#: could matter to our pages: Chromium takes only its last list.
+_TURNED_OFF = (
+    "WebUIOmniboxPopup", "WebUIOmniboxAimPopup",
+    "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning",
+    "AvoidCorsURLLoaderRestartOnRedirect", "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled",
+    "PreconnectToSearch",
+)  # fmt: skip
 
 
 class NoBrowserError(Exception):
@@ -36,8 +45,10 @@ def chromium() -> Iterator[Browser]:
     except ModuleNotFoundError:
         raise NoBrowserError("Chromium is driven by Playwright, and it is not here: pip install playwright") from None
     with sync_playwright() as playwright:
-        # Chromium cannot create its sandbox as root and in many containers; it opens only our own pages.
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        arguments = [f"--disable-features={','.join(_TURNED_OFF)}"]
+        if os.geteuid() == 0:
+            # Chromium cannot create its sandbox as root and in many containers; it opens only our own pages.
+            arguments.append("--no-sandbox")
         try:
             browser = playwright.chromium.launch(executable_path=path, args=arguments)
         except Error as error:
