@@ -404,6 +404,11 @@ def large_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def large_server(large_store: Store) -> Any:
+    return server_of(large_store)
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
@@ -420,14 +425,13 @@ def large_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     ],
 )
 @pytest.mark.parametrize("limit", [1_000, 1_300, 2_000])
-def test_small_answers_have_whole_ids(large_store: Store, tool: str, arguments: dict[str, Any], limit: int) -> None:
+def test_small_answers_have_whole_ids(large_server: Any, tool: str, arguments: dict[str, Any], limit: int) -> None:
     """
     Ids, levels and key words in a short answer are whole or missing. The answer says that its content is untrusted, and
     how much was left out.
     """
-    server = server_of(large_store)
-    whole = call_tool(server, tool, max_characters=1_000_000, **arguments)
-    answer = call_tool(server, tool, max_characters=limit, **arguments)
+    whole = call_tool(large_server, tool, max_characters=1_000_000, **arguments)
+    answer = call_tool(large_server, tool, max_characters=limit, **arguments)
     assert len(json.dumps(answer, ensure_ascii=False)) <= limit
     assert next(iter(answer)) == "untrusted_content"
     assert answer["untrusted_content"] == whole["untrusted_content"]
