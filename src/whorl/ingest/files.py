@@ -335,7 +335,12 @@ class SourceFile(NamedTuple):
     @classmethod
     def read(cls, named: str) -> Self:
         with _source_errors(named):
-            return cls(named, _source_bytes(named))
+            if named != "-":
+                with Path(named).open("rb") as opened:
+                    return cls(named, _bytes(opened))
+            if sys.stdin is None:
+                raise ParameterError("- is standard input, and that is closed; name a file")
+            return cls(named, _read(sys.stdin.buffer))
 
     @property
     def text(self) -> str:
@@ -357,15 +362,6 @@ def _source_errors(named: str) -> Iterator[None]:
         raise ParameterError(f"{named} cannot be read: {error.strerror or error}") from error
     except DocumentError as error:
         raise ParameterError(f"{named}: {error}") from error
-
-
-def _source_bytes(named: str) -> bytes:
-    if named != "-":
-        with Path(named).open("rb") as opened:
-            return _bytes(opened)
-    if sys.stdin is None:
-        raise ParameterError("- is standard input, and that is closed; name a file")
-    return _read(sys.stdin.buffer)
 
 
 def text_from_bytes(raw: bytes, file: PurePath, reader: ReaderPool | None = None) -> str:
