@@ -75,6 +75,22 @@ def test_a_node() -> None:
     assert node["createdByUser"] == node["modifiedByUser"] == user("ann")
 
 
+@pytest.mark.parametrize(
+    ("types", "is_folder"),
+    [
+        (("st:site", "cm:folder", "cm:cmobject"), True),
+        (("acme:contract", "cm:content"), False),
+        (("acme:folder",), False),
+    ],
+)
+def test_a_type_with_those_that_it_inherits_from(types: tuple[str, ...], is_folder: bool) -> None:
+    """
+    The first type is the node's; a node is a folder if its type inherits from `cm:folder`.
+    """
+    node = node_json({"TYPE": types})
+    assert (node["nodeType"], node["isFolder"], node["isFile"]) == (types[0], is_folder, not is_folder)
+
+
 def test_precedence_of_spellings() -> None:
     """
     The name in the settings comes before the property's own name, its local name, and the name with an underscore.

@@ -108,15 +108,16 @@ class _Node:
         """Return the keys that every entry has, and `parentId` and `content` if the document has them."""
         # Alfresco's clients expect its node ids for documents that come from Alfresco.
         noderef = str(self._left.get("LID", ("",))[0])
-        node_type = _with_prefix(self._text("type", NODE_TYPE))
+        # The types that a document's type inherits from may follow it.
+        types = [_with_prefix(str(name)) for name in self._own.get("type", (NODE_TYPE,))]
         created = _moment(self._text("created")) or NEVER
         creator = self._text("creator", NOBODY)
         keys: dict[str, Any] = {
             "id": noderef.removeprefix(_NODES) if noderef.startswith(_NODES) else hit.id,
             "name": hit.name or self._text("name", hit.id),
-            "nodeType": node_type,
-            "isFolder": node_type == FOLDER_TYPE,
-            "isFile": node_type != FOLDER_TYPE,
+            "nodeType": types[0],
+            "isFolder": FOLDER_TYPE in types,
+            "isFile": FOLDER_TYPE not in types,
             "createdAt": created,
             "createdByUser": _user(creator),
             "modifiedAt": _moment(self._text("modified")) or created,
