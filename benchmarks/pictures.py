@@ -49,6 +49,13 @@ COLLECTIONS = {
 #: A shade for each threshold in percent, and a colour for each engine of million.py.
 SHADES = {"50": "#a6cee3", "80": "#1f78b4", "90": "#08306b"}
 ENGINES = {"embedded": ("embedded store", "#1b9e77"), "solr": ("Solr", "#d95f02"), "cloud": ("SolrCloud", "#7570b3")}
+#: The stores and indexes of index_sizes.py.
+SIZED = {
+    "embedded": "embedded store",
+    "embedded-short": "embedded store, --short-minhash",
+    "solr": "Solr",
+    "opensearch": "OpenSearch",
+}
 
 Row = dict[str, str]
 
@@ -115,9 +122,9 @@ def draw_big() -> None:
         if row["index"] in names
     ]
     paragraphs = [
-        (f"{ENGINES[row['engine']][0]}, paragraphs of 400 bytes", float(row["value"]))
-        for row in rows("million.csv")
-        if (row["documents"], row["what"], row["unit"]) == ("1000000", "bytes: all", "% of the text")
+        (f"{SIZED[row['engine']]}, paragraphs of 400 bytes", float(row["% of the text"]))
+        for row in rows("index-sizes.csv")
+        if (row["label"], row["what"]) == ("1,000,000", "all")
     ]
     bars = sorted([*long_texts, *paragraphs], key=lambda bar: bar[1], reverse=True)
     figure, panel = plt.subplots(figsize=(9, 0.4 * len(bars) + 1))
@@ -126,7 +133,7 @@ def draw_big() -> None:
     panel.axvline(100, color="black", linewidth=0.8, linestyle=":")
     panel.margins(x=0.1)
     panel.set(xlabel="size on disk, % of the text (dotted: the text itself)")
-    _save(figure, "figures-big.svg", recorded("opensearch-index.csv", "million.csv"))
+    _save(figure, "figures-big.svg", recorded("opensearch-index.csv", "index-sizes.csv"))
 
 
 def draw_growth() -> None:
