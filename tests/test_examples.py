@@ -51,6 +51,40 @@ def test_the_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
 
 
 @pytest.mark.process
+def test_copied_functions(tmp_path: Path) -> None:
+    """
+    A function with other names and without its comments is listed with its origin; a short or another one is not.
+    """
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    theirs.mkdir()
+    ours.mkdir()
+    loop = "    for part in parts:\n        if part.size > limit and part.name not in seen:  # big\n"
+    loop = f"{loop}            seen.add(part.name)\n" * 3
+    original = f'def pick(parts, limit):\n    """Pick."""\n    seen = set()\n{loop}    return sorted(seen, key=len)\n'
+    (theirs / "lib.py").write_text("def short(part):\n    return part\n\n\n" + original)
+    copy = original
+    for name, other in {
+        "pick": "f",
+        "parts": "rows",
+        "part": "row",
+        "limit": "n",
+        "seen": "s",
+        '"""Pick."""': "n += 1",
+    }.items():
+        copy = copy.replace(name, other)
+    (ours / "own.py").write_text("def short(a):\n    return a\n\n\n" + copy.replace("  # big", ""))
+    (ours / "other.py").write_text("def other(a):\n" + "    while a < 3:\n        a = a * 2 + len(str(a))\n" * 9)
+    (ours / "broken.py").write_text("def broken(:\n")
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "copied_functions.py", ours, theirs], capture_output=True, text=True, check=False
+    )
+    [line] = done.stdout.splitlines()
+    assert line.split("\t")[:2] == [f"{ours / 'own.py'}:5:f", f"{theirs / 'lib.py'}:5:pick"]
+    assert "broken.py" in done.stderr
+    assert done.returncode == 1
+
+
+@pytest.mark.process
 @pytest.mark.slow
 def test_the_nightly_job(tmp_path: Path) -> None:
     """
