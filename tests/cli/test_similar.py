@@ -299,7 +299,8 @@ def test_a_nearest_miss_of_one_or_two_percent(tmp_path: Path, words_around: int)
 
 def test_a_folder_instead_of_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The documents are the files in the folder, by their paths, and a file in it may be the source; no store remains.
+    The documents are the files in the folder, by their paths, and a file in it may be the source; no store remains. A
+    file that cannot be read ends the promise.
     """
     monkeypatch.chdir(tmp_path)
     Path("texts").mkdir()
@@ -317,5 +318,9 @@ def test_a_folder_instead_of_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyP
         refused = CliRunner().invoke(main, ["similar", "passage.txt", *words])
         assert refused.exit_code == 2
         assert message in refused.stderr
+    Path("texts", "broken").write_bytes(b"\x00\x01\x02\xff" * 50)
+    page = json.loads(CliRunner().invoke(main, ["similar", "passage.txt", "--in", "texts", "--json"]).stdout)
+    lost = "1 document could not be read, and so cannot be found"
+    assert (len(page["hits"]), page["promised"], page["warnings"]) == (2, False, [lost])
     unknown = CliRunner().invoke(main, ["similar", "unlike", "--in", "texts"])
     assert "no such file; name a file, or a document in texts" in unknown.stderr

@@ -76,7 +76,7 @@ def similar(
         from whorl.ingest.files import source_text
 
         text = source_text(read)
-    with open_store_or_files(scope) as (opened, _):
+    with open_store_or_files(scope) as (opened, lost):
         from whorl.output.search import format_condition, page_promise, plan_lines
         from whorl.search.similar.fetch_query_sources import SOURCE
 
@@ -99,6 +99,9 @@ def similar(
         if explained:
             click.echo(explanation(plan_lines(prepared.plan), prepared.request()), err=as_json)
         page = prepared.search(start=options.start, rows=options.rows, exact=options.exact)
+        if lost is not None:
+            warning = f"{plural(lost, 'document')} could not be read, and so cannot be found"
+            page = replace(page, is_complete=False, warnings=(warning, *page.warnings))
         miss = None
         if not (page.total or as_json):
             lowest = replace(options, threshold=_LOWEST, start=0, rows=1)

@@ -40,7 +40,7 @@ def page_promise(page: Similar) -> str:
 
     If the store has documents that the search cannot find, the sentence says so, and gives the recall for the others.
     """
-    limit = "" if page.is_complete else "best effort, as the store has documents that are not found; of the others, "
+    limit = "" if page.is_complete else "best effort, as some documents cannot be found; of the others, "
     return limit + describe_promise(page.plan)
 
 
