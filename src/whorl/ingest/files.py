@@ -324,10 +324,7 @@ def source_text(named: str) -> str:
 
 
 class SourceFile(NamedTuple):
-    """A file, or standard input for `-`, that is read once, because a pipe cannot be read again.
-
-    `read` and the properties raise ParameterError if the file is unreadable or not text.
-    """
+    """A file, or standard input for `-`, read once as a pipe must be; ParameterError if unreadable or not text."""
 
     named: str
     raw: bytes

@@ -23,11 +23,11 @@ from whorl.ingest.rows.row_format import SUFFIXES, RowColumns, column_paths, fin
 from whorl.model import Document
 from whorl.model import documents_of as documents_of_columns
 
-INPUT_FORMATS = {"parquet": SUFFIXES["parquet"], "json": (*SUFFIXES["lines"], ".json"), "text": ()}
+INPUT_FORMATS = {"parquet": (".parquet",), "json": (*SUFFIXES["json"], ".json"), "text": ()}
 #: Suffixes of compressed files that Spark unpacks.
 _COMPRESSED_SUFFIXES = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
 #: Suffixes of tables that only the local engine reads row by row.
-_TABLES = SUFFIXES["tables"] + SUFFIXES["arrow"]
+_TABLES = {*SUFFIXES["csv"], *SUFFIXES["arrow"]} - {".parquet"}
 #: Column that locates bad rows: the position of a row without an id, or the file of a row without a text. A position
 #: quotes at most `_SHOWN` characters of a line or text.
 _PLACE, _SHOWN = "whorl_place", 60

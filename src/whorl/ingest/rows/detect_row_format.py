@@ -151,7 +151,7 @@ def _plain(
         from whorl.ingest.rows.mailbox import MailboxFormat
 
         return MailboxFormat(extract)
-    if suffix in SUFFIXES["lines"] or (start.startswith(b"{") and is_row(_first_line(opened), columns)):
+    if suffix in SUFFIXES["json"] or (start.startswith(b"{") and is_row(_first_line(opened), columns)):
         return JsonLinesFormat()
     if suffix == ".json" and start.lstrip().startswith(b"{"):
         is_text_needed = as_text and not columns.id
@@ -159,7 +159,7 @@ def _plain(
             return JsonLinesFormat()
         if columns.text and not is_text_needed:
             require_no_nested_rows(opened, columns)
-    if suffix in SUFFIXES["tables"] and not as_text:
+    if suffix in SUFFIXES["csv"] and not as_text:
         return TableFormat()
     if suffix == ".json" and start.lstrip().startswith(b"[") and (_ARRAY.match(head) or not as_text):
         return JsonArrayFormat()

@@ -19,12 +19,7 @@ from whorl.errors import DocumentError
 T = TypeVar("T")
 
 #: Suffixes of the names of files with rows, except `.json`, which can also be one document.
-SUFFIXES = {
-    "lines": (".jsonl", ".ndjson"),
-    "tables": (".csv", ".tsv", ".tab"),
-    "arrow": (".arrow", ".feather"),
-    "parquet": (".parquet",),
-}
+SUFFIXES = {"json": (".jsonl", ".ndjson"), "csv": (".csv", ".tsv", ".tab"), "arrow": (".parquet", ".arrow", ".feather")}
 ROWS_AT_ONCE = 512
 #: Maximum size of a row in bytes; an endless row would fill the memory.
 MOST_BYTES = 100_000_000
