@@ -5,6 +5,7 @@ Stages of a query: str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -23,6 +24,8 @@ from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.statistics.overlap_estimates import estimate
 from whorl.model import Hit, Order, Page, Stored
 from whorl.operations import MAX_START, CommonOptions, QueryPlan, Reading
+from whorl.query.literals import read_name
+from whorl.query.messages import Mistake
 from whorl.query.plan.describe import describe
 from whorl.query.plan.fields_and_values import FieldsByKind, value_named
 from whorl.query.plan.nodes import (
@@ -41,7 +44,7 @@ from whorl.query.plan.nodes import (
     with_ids,
 )
 from whorl.query.plan.planner import QueryDefaults, bind, missing_field_message, resolve
-from whorl.query.unparse import write_quoted
+from whorl.query.unparse import write_field, write_quoted
 from whorl.request_context import require_time, trace
 from whorl.search.document_references import References
 from whorl.search.similar.fetch_query_sources import QuerySources
@@ -61,6 +64,8 @@ _FEWEST, _MOST = 50, 1000
 Filter: TypeAlias = str | Sequence[str]
 #: Sort key for the score of a hit; `@score` sorts by a field with the name "score".
 _SCORE = "score"
+#: A comma between sort keys, and white space within a key. A name has both with a backslash, as in queries.
+_COMMA, _BLANKS = re.compile(r"(?<!\\),"), re.compile(r"(?<!\\)\s+")
 #: Sort keys, or a text such as "cm:modified desc, name"; None sorts by score.
 Sort: TypeAlias = str | Sequence[Order] | None
 
@@ -89,7 +94,7 @@ class SearchOptions(QueryOptions, total=False):
 def sort_keys(sort: Sort) -> tuple[Order, ...]:
     """Return the sort keys in a text such as "cm:modified desc, name"; raise ParameterError if it is malformed."""
     if isinstance(sort, str):
-        return tuple(map(_sort_key, sort.split(",")))
+        return tuple(map(_sort_key, _COMMA.split(sort)))
     keys: tuple[Any, ...] = tuple(sort or ()) if isinstance(sort, Iterable | None) else (sort,)
     for key in keys:
         if not isinstance(key, Order):
@@ -98,7 +103,7 @@ def sort_keys(sort: Sort) -> tuple[Order, ...]:
 
 
 def _sort_key(text: str) -> Order:
-    field, *direction = text.split()[:3] or [""]
+    field, *direction = _BLANKS.split(text.strip())
     direction = [word.lower() for word in direction]
     if not field or len(direction) > 1 or not {*direction} <= {"asc", "desc"}:
         raise ParameterError(
@@ -107,7 +112,10 @@ def _sort_key(text: str) -> Order:
         )
     if field == _SCORE:
         return Order(None, is_ascending=direction == ["asc"])
-    return Order(field, is_ascending=direction != ["desc"])
+    try:
+        return Order(read_name(field, 0), is_ascending=direction != ["desc"])
+    except Mistake as mistake:
+        raise mistake.error(text) from None
 
 
 def _as_list(chosen: Filter | Iterable[Filter]) -> Iterable[Any]:
@@ -175,7 +183,9 @@ class QueryReader:
             return key
         by_kind = self.fields_by_kind(key.field) or self.fields_by_kind(key.field.removeprefix("@"))
         if by_kind is None:
-            hint = "".join(f"; did you mean {near!r}?" for near in self._engine.fields().nearest(key.field)[:1])
+            hint = "".join(
+                f"; did you mean {write_field(near)}?" for near in self._engine.fields().nearest(key.field)[:1]
+            )
             missed = "".join(f"; {gap}" for gap in self._engine.gaps("words"))
             raise ParameterError(f"the store has no field {key.field!r:.80} to sort by{hint}{missed}")
         # Prefer dates and numbers if some documents have them.

@@ -79,6 +79,7 @@ from whorl.query.plan.nodes import (
     map_leaves,
     match_any,
 )
+from whorl.query.unparse import write_field
 
 #: Name of all text fields together; words that name no field are searched there.
 TEXT = "TEXT"
@@ -405,7 +406,7 @@ class _Resolver:
         if ":" in value and self._fields.resolve_names(typed.lstrip("=~@"), self._names):
             hint = f'Put a value with a colon into quotes: {typed}:"{value:.80}"'
         elif near := self._fields.nearest(named or name):
-            hint = f"Did you mean {' or '.join(near)}?"
+            hint = f"Did you mean {' or '.join(map(write_field, near))}?"
         elif name in REPOSITORY_FIELDS:
             message = f"{name} needs an Alfresco repository behind it, and the store has no field of that name"
             hint = f"Index a property {name}, or name the field that holds it in whorl.toml, under [names]."
