@@ -144,10 +144,12 @@ def test_alto() -> None:
       <TextBlock><TextLine><String CONTENT="Die"><ALTERNATIVE>Dic</ALTERNATIVE></String><SP/><String CONTENT="Zei"/>
       <HYP CONTENT="-"/></TextLine>
       <TextLine><String CONTENT="tung"/><String CONTENT="&amp;c."/></TextLine>
-      <TextLine><String CONTENT="vom"/><String CONTENT="18."/></TextLine></TextBlock>
+      <TextLine><String CONTENT="vom"><Glyph CONTENT="v"><Variant>u</Variant></Glyph></String><String CONTENT="acht-"/>
+      <HYP CONTENT="-"/></TextLine>
+      <TextLine><String CONTENT="zehnten"/></TextLine></TextBlock>
       <TextBlock><TextLine><String CONTENT="März"/></TextLine></TextBlock></PrintSpace></Page></Layout></alto>"""
     lines = [line.strip() for line in text_of(raw.encode(), ALTO).strip().split("\n")]
-    assert lines == ["Die Zeitung &c.", "vom 18.", "", "März"]
+    assert lines == ["Die Zeitung &c.", "vom achtzehnten", "", "März"]
 
 
 @pytest.mark.parametrize(

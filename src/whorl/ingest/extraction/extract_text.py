@@ -181,7 +181,7 @@ _ALTO_NAMES = _Names(
     blocks=frozenset({"TextBlock"}),
     breaks=frozenset({"TextLine"}),
     notes=frozenset(),
-    hidden=frozenset({"Description", "Styles", "Tags", "ALTERNATIVE"}),
+    hidden=frozenset({"Description", "Styles", "Tags", "ALTERNATIVE", "Glyph"}),
 )
 _SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
 #: Comments, deletions, the numbers of notes, formats of numbers, and the data and descriptions of pictures.
@@ -197,8 +197,9 @@ _OPEN_DOCUMENT_NAMES = _Names(
 )
 #: Elements of a `choice` that its other element corrects, regularises or expands.
 _TEI_REPLACED = frozenset({"sic", "orig", "abbr"})
-#: The hyphen of a word that continues in the next line, unless that begins a paragraph.
-_LINE_END_HYPHEN = re.compile(" ?\xad ?\n(?!\n)")
+#: The hyphen of a word that continues in the next line, unless that begins a paragraph. Some ALTO has it twice, as HYP
+#: and at the end of the word.
+_LINE_END_HYPHEN = re.compile("[-¬⸗=]? ?\xad ?\n(?!\n)")
 #: Line ends with the blanks after them; the group has the second line end, if any.
 _LINE_ENDS = re.compile(r"\n(?: *(\n))?\s*")
 
