@@ -215,6 +215,13 @@ def test_comparison_of_many_checks_for_each_portion(monkeypatch: pytest.MonkeyPa
     assert checks.count >= 10
 
 
+def test_a_printed_sketch_has_no_hashes() -> None:
+    """
+    Results of a search hold a sketch, and a notebook prints them.
+    """
+    assert repr(sketch_of(random_hashes(3000), SCHEME)) == f"Sketch(scheme={SCHEME!r}, size=3000)"
+
+
 def test_other_schemes_are_refused() -> None:
     """
     Sketches of different schemes cannot be compared.

@@ -46,7 +46,7 @@ import re
 import struct
 from binascii import a2b_base64
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Final, Self
 from zlib import crc32
 
@@ -189,7 +189,7 @@ class Sketch:
 
     scheme: SketchScheme
     size: int
-    hashes: npt.NDArray[np.uint64]
+    hashes: npt.NDArray[np.uint64] = field(repr=False)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sketch):
