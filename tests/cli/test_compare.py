@@ -110,6 +110,15 @@ def test_printed_differences() -> None:
     assert none[7:] == ["0 differences, in the order of the texts"]
 
 
+def test_a_report_of_differences(folder: Path) -> None:
+    """
+    `--html` writes a report beside the usual output; it must not replace a compared file.
+    """
+    assert json.loads(whorl("a.txt", "b.txt", "--html", "r.html", "--json").stdout)["exact"]
+    assert "over <del>the</del><ins>a</ins> lazy dog" in (folder / "r.html").read_text(encoding="utf-8")
+    assert whorl("a.txt", "b.txt", "--html", "b.txt").exit_code == 2
+
+
 def test_context_of_a_difference(folder: Path) -> None:
     """
     The words around a difference are cut between words, whatever lines they are on.

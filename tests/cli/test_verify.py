@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from tests.cli.running import WHORL, whorl
 from tests.made_files import quoting_word
+from whorl import Document, open_store
 from whorl.cli.main import main
 
 pytestmark = pytest.mark.usefixtures("notes")
@@ -89,11 +90,24 @@ def test_text_rows(text: str) -> None:
     assert (difference["kind"], difference["quote"], difference["document"]) == ("changed", "crazy", "lazy")
     assert (third["places"], third["looked_up"]["documents"]) == ([], 3)
     rows = [*csv.DictReader(io.StringIO(whorl("verify", "--store", "store", text, "--csv").stdout))]
-    assert [(row["verdict"], row["id"], row["differences"]) for row in rows] == [
-        ("exact", "notes/a.txt", "0"),
-        ("edited", "notes/a.txt", "1"),
-        ("absent", "", "0"),
+    assert [(row["verdict"], row["id"], row["differences"], row["changes"]) for row in rows] == [
+        ("exact", "notes/a.txt", "0", ""),
+        ("edited", "notes/a.txt", "1", "“crazy” for “lazy”"),
+        ("absent", "", "0", ""),
     ]
+
+
+def test_pages(folder: Path) -> None:
+    """
+    The place of a quotation has its page where form feeds end the pages, and CSV has the notes.
+    """
+    (folder / "quoting.md").write_text("“the quick brown fox jumps” (c.pdf)", encoding="utf-8")
+    with open_store("paged") as store:
+        store.index([Document("b", "one page\n\f\nthe quick brown fox jumps\n\f")])
+    printed = whorl("verify", "--store", "paged", "quoting.md").stdout
+    assert "   b, page 2, line 3 [11:36]" in printed
+    (row,) = csv.DictReader(io.StringIO(whorl("verify", "--store", "paged", "quoting.md", "--csv").stdout))
+    assert (row["page"], row["first_line"], row["notes"]) == ("2", "3", "the store has no document 'c.pdf'")
 
 
 def test_quotations_from_standard_input() -> None:

@@ -87,10 +87,11 @@ def test_texts_without_shingles(a: str, b: str, said: list[str]) -> None:
         assert (values["jaccard"], values["a_in_b"], values["b_in_a"], values["passages"]) == (0, 0, 0, [])
 
 
-@given(st.text(alphabet="ab\n\r\u2028😀", max_size=30), st.data())
+@given(st.text(alphabet="ab\n\r\u2028😀\f", max_size=30), st.data())
 def test_lines_are_counted(text: str, data: st.DataObject) -> None:
     """
     Line numbers count the line feeds before the first and last character of a range; other line ends do not count.
+    Pages count form feeds.
     """
     if not text:
         return
@@ -98,7 +99,9 @@ def test_lines_are_counted(text: str, data: st.DataObject) -> None:
     end = data.draw(st.integers(start + 1, len(text)))
     lines = Lines(text)
     assert lines.span(start, end) == (1 + text.count("\n", 0, start), 1 + text.count("\n", 0, end - 1))
-    assert lines.range((start, end), with_text=True).text == text[start:end]
+    found = lines.range((start, end), with_text=True)
+    assert found.text == text[start:end]
+    assert found.page == (1 + text.count("\f", 0, start) if "\f" in text else None)
     ends = [lines.span(at, at + 1)[0] for at in range(len(text))]
     assert all(later - earlier in (0, 1) for earlier, later in pairwise(ends))
 

@@ -37,11 +37,12 @@ def test_a_passage_has_its_surroundings(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_lines_of_a_passage() -> None:
     """
-    Lines count from 1; a passage in one line names one.
+    Lines count from 1; a passage in one line names one. A text with form feeds has pages.
     """
     lines = Lines("one\ntwo\nthree")
     assert lines_named(lines, (0, 2)) == "line 1"
     assert lines_named(lines, (4, 10)) == "lines 2–3"
+    assert lines_named(Lines("one\ntwo\n\fthree\n\f"), (10, 14)) == "page 2, line 3 of the text"
 
 
 def test_a_page_needs_nothing_else() -> None:

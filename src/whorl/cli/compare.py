@@ -9,8 +9,9 @@ import click
 
 from whorl.cli.render.comparison import summary_lines
 from whorl.cli.render.terminal import console, print_notes
-from whorl.cli.shared.flags import STORE, operation_options, with_boilerplate_texts
+from whorl.cli.shared.flags import HTML, STORE, operation_options, with_boilerplate_texts
 from whorl.cli.shared.open_store_and_documents import STANDARD_INPUT, is_file, open_existing_store, resolve_reference
+from whorl.cli.shared.output_files import open_output, report_file
 from whorl.cli.shared.single_value_options import SingleValueCommand
 from whorl.errors import EngineError, ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.compare_texts import Comparison
@@ -18,6 +19,7 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.ingest.files import source_text
 from whorl.operations import CompareOperation
 from whorl.output.compare_documents import ReadText, comparison_values, warnings
+from whorl.output.comparison_report import differences_report
 from whorl.output.formatting import as_json as json_text
 from whorl.search.boilerplate import compare_two_texts, detector_of_texts
 
@@ -36,7 +38,8 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Print JSON: counts, shares, and all passages with their texts; with --differences also these.",
 )
-def compare(a: str, b: str, store: str | None, options: CompareOperation, as_json: bool) -> None:
+@HTML
+def compare(a: str, b: str, store: str | None, options: CompareOperation, as_json: bool, html: str | None) -> None:
     """Count exactly what two texts share, and show the passages, or the differences.
 
     A and B are documents of the store, by id, path or name, or else files; one of them can be - for standard input. Two
@@ -51,8 +54,12 @@ def compare(a: str, b: str, store: str | None, options: CompareOperation, as_jso
     [start:end] counts characters from 0 in the text as whorl reads it: HTML and TEI without tags.
     """  # noqa: D301 - click wants the control character
     options = with_boilerplate_texts(options, [a, b])
+    target = report_file(html, [a, b], as_json=as_json, as_csv=False)
     read_a, read_b, scheme = read(a, b, store, Scheme.parse(options.scheme) if options.scheme else None)
     comparison = _comparison(read_a.text, read_b.text, scheme, store, options)
+    if target is not None:
+        with open_output(target) as out:
+            out.write(differences_report(read_a, read_b, comparison))
     if as_json:
         click.echo(json_text(comparison_values(read_a, read_b, comparison, differences=options.differences)))
         return

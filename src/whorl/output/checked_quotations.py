@@ -13,7 +13,10 @@ from whorl.output.json_conversion import values
 from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Verdict, Verification, VerifiedQuotation
 
 #: Columns of the CSV file: a quotation, its verdict, and the first place in a document where it occurs.
-COLUMNS = ("verdict", "quote", "words", "source", "id", "name", "start", "end", "first_line", "text", "differences")
+COLUMNS = (
+    *("verdict", "quote", "words", "source", "id", "name", "start", "end", "first_line", "text", "differences"),
+    *("page", "changes", "notes"),
+)
 #: The meaning of each verdict, and its colour.
 MEANINGS: Mapping[Verdict, tuple[str, str]] = {
     Verdict.EXACT: ("is there word for word", "green"),
@@ -92,11 +95,14 @@ def verification_values(read: ReadText, verification: Verification) -> dict[str,
 def write_quotations(read: ReadText, verification: Verification, out: IO[str]) -> None:
     """Write quotations as CSV, one row per quotation, with its first place."""
 
-    def row(quotation: dict[str, Any]) -> dict[str, Any]:
+    def row(quotation: dict[str, Any], verified: VerifiedQuotation) -> dict[str, Any]:
         place: dict[str, Any] = next(iter(quotation["places"]), {})
-        return {**place, **quotation, "differences": len(place.get("differences", ()))}
+        differences = verified.places[0].differences if verified.places else ()
+        texts = {"changes": "; ".join(map(difference_text, differences)), "notes": "; ".join(verified.notes)}
+        return {**place, **quotation, **texts, "differences": len(differences)}
 
-    write_csv(COLUMNS, map(row, verification_values(read, verification)["quotations"]), out)
+    listed = verification_values(read, verification)["quotations"]
+    write_csv(COLUMNS, map(row, listed, verification.quotations), out)
 
 
 def totals_line(verification: Verification) -> str:

@@ -38,14 +38,18 @@ class ReadText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LinedRange:
-    """Range of characters of a text, with its first and last line, counted from 1, and its content if requested."""
+    """Range of characters of a text, with its lines and page, counted from 1, and its content if requested.
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("start", "end", "first_line", "last_line", "text?")
+    `page` is the page where the range begins; None for a text without form feeds.
+    """
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("start", "end", "first_line", "last_line", "page?", "text?")
 
     start: int
     end: int
     first_line: int
     last_line: int
+    page: int | None = None
     text: str | None = None
 
 
@@ -224,14 +228,22 @@ def _beginning(text: str, place: tuple[int, int]) -> str:
 
 
 class Lines:
-    """Finds the line numbers of character ranges in a text; lines end with a line feed."""
+    """Finds the lines and pages of character ranges in a text; lines end with a line feed, pages with a form feed."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
+        self._starts, self._pages = (
+            list(accumulate((len(part) + 1 for part in text.split(end)), initial=0)) for end in "\n\f"
+        )
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         return bisect_right(self._starts, start), bisect_right(self._starts, max(start, end - 1))
 
+    def page(self, start: int) -> int | None:
+        """Return the page of a character; None for a text without form feeds."""
+        return bisect_right(self._pages, start) if "\f" in self.text else None
+
     def range(self, place: tuple[int, int], with_text: bool) -> LinedRange:
-        return LinedRange(*place, *self.span(*place), self.text[slice(*place)] if with_text else None)
+        return LinedRange(
+            *place, *self.span(*place), self.page(place[0]), self.text[slice(*place)] if with_text else None
+        )

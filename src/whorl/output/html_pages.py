@@ -12,7 +12,7 @@ from whorl.output.compare_documents import Lines
 #: Maximum number of characters to show of a passage, and of the text before and after it.
 _LONGEST, _AROUND = 3_000, 160
 #: Characters that HTML does not permit, and lone surrogates, which UTF-8 does not permit.
-_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_NO_TEXT = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def report_page(heading: str, subject: str, parts: Iterable[str]) -> str:
@@ -54,7 +54,9 @@ def html_shortened(text: str, start: int, end: int) -> str:
 
 def lines_named(lines: Lines, place: tuple[int, int]) -> str:
     first, last = lines.span(*place)
-    return f"line {first:,}" if first == last else f"lines {first:,}–{last:,}"
+    page = lines.page(place[0])
+    lines_shown = f"line {first:,}" if first == last else f"lines {first:,}–{last:,}"
+    return f"page {page:,}, {lines_shown} of the text" if page else lines_shown
 
 
 def html_list(items: Iterable[str]) -> str:

@@ -419,6 +419,15 @@ def test_a_word_parted_at_the_end_of_a_line_is_one() -> None:
     assert str(text).split() == ["a", "well-known", "documentation", "of", "it"]
 
 
+def test_the_pages_of_a_pdf() -> None:
+    """
+    Each page ends with a form feed, an empty page too, so that the number of a page can be counted.
+    """
+    text = TextBuffer(1000)
+    read_pdf(pdf("one", "", "three"), text)
+    assert [page.strip() for page in str(text).split("\f")] == ["one", "", "three", ""]
+
+
 def words(form: FileFormat, raw: bytes) -> list[str]:
     text = TextBuffer(1_000_000)
     read_office(raw, form.name, 50_000_000, text)

@@ -144,4 +144,5 @@ def _join_lines(text: str) -> str:
 def place_text(lines: Lines, place: tuple[int, int]) -> str:
     first, last = lines.span(*place)
     lines_shown = f"line {first}" if first == last else f"lines {first}-{last}"
-    return f"{lines_shown} [{place[0]}:{place[1]}]"
+    page = lines.page(place[0])
+    return f"{f'page {page}, ' if page else ''}{lines_shown} [{place[0]}:{place[1]}]"

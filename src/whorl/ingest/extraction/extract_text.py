@@ -436,7 +436,10 @@ _HYPHEN_MARK = re.compile("[\ufffe\x02](?:\r?\n)?")
 
 
 def read_pdf(raw: bytes, text: TextBuffer) -> None:
-    """Append the text of all pages in drawing order; raise DocumentError if the file is damaged or has no text."""
+    """Append the text of all pages in drawing order, and a form feed after each.
+
+    Raise DocumentError if the file is damaged or has no text.
+    """
     import pypdfium2
     from pypdfium2 import raw as pdfium
 
@@ -458,7 +461,7 @@ def read_pdf(raw: bytes, text: TextBuffer) -> None:
             except pypdfium2.PdfiumError:
                 raise DocumentError(f"page {number + 1:,} of this PDF is damaged") from None
             has_words = has_words or bool(content.strip())
-            text.add(f"{content}\n")
+            text.add(f"{content}\n\f")
     if not has_words:
         raise DocumentError("there is no text in this PDF; perhaps it was scanned, and text in pictures is not read")
 

@@ -90,9 +90,10 @@ function placeOf(quotation, place) {
     at = end;
   });
   marked.push(place.text.slice(at));
+  const page = place.page ? `page ${place.page}, ` : "";
   return element(
     "div.place", {},
-    element("p", {}, element("a", { href: documentLink(place.id) }, nameOf(place)), ` line ${place.first_line}`),
+    element("p", {}, element("a", { href: documentLink(place.id) }, nameOf(place)), ` ${page}line ${place.first_line}`),
     place.differences.length || quotation.places.length > 1 ? element("blockquote", {}, ...marked) : null,
   );
 }
