@@ -41,8 +41,10 @@ _SUFFIXES = (
 )
 #: The path of a file. Its folders have no blanks, because text with blanks before a slash is usually prose.
 _FILE_NAME = re.compile(rf"(?:[^\s,;]*[/\\])?[^/\\]+\.(?:{'|'.join(_SUFFIXES)})", re.IGNORECASE)
-#: A position after the name of a file, such as `:12`, `#L3` or `#page=2`.
-_POSITION = re.compile(r"(?<=\w)[:#][\w=,–-]{1,20}\Z")
+#: A position after the name of a file, such as `:12`, `#L3`, `#page=2`, ` at 9` or ` § 4`.
+_POSITION = re.compile(
+    r"(?<=\w)(?:[:#][\w=,–-]{1,20}|[ \t](?:at|pp?\.?|¶¶?|§§?|para\.?|cl\.?|clause)[ \t]?\d[\w.,–-]{0,20})\Z"
+)
 #: Marks between the parts of a source.
 _SEPARATOR = re.compile("[,;，；、]")
 #: Text around the names in a part: `see`, the colon of `Source:`, brackets and dashes.
