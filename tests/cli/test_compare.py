@@ -112,7 +112,7 @@ def test_printed_differences() -> None:
 
 def test_a_report_of_differences(folder: Path) -> None:
     """
-    `--html` writes a report beside the usual output; it must not replace a compared file.
+    `--html` writes a report in addition to the usual output; it must not replace a compared file.
     """
     assert json.loads(whorl("a.txt", "b.txt", "--html", "r.html", "--json").stdout)["exact"]
     assert "over <del>the</del><ins>a</ins> lazy dog" in (folder / "r.html").read_text(encoding="utf-8")

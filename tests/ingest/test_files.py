@@ -346,7 +346,7 @@ def test_a_text_without_end(tmp_path: Path, command: list[str]) -> None:
 
 def test_problems_of_many_rows_are_counted_but_not_kept() -> None:
     """
-    Of 100,000 broken rows the first 100 are kept; whole files are always kept, and all counts are exact.
+    Of 100,000 broken rows the first 10,000 are kept; whole files are always kept, and all counts are exact.
     """
     part = Problems(Problem(f"a.csv, line {at}", "broken") for at in range(100_000))
     part.append(Problem("b", "this id came before", 0))
@@ -355,8 +355,8 @@ def test_problems_of_many_rows_are_counted_but_not_kept() -> None:
     total.extend(part)
     assert (len(total), total.lost, total.whole_files) == (100_003, 100_002, 1)
     retained = list(total)
-    assert (len(retained), retained[0].where, retained[-1].where) == (101, "c.csv, line 1", "a.csv")
-    assert problem_lines(total, "were not read")[::21] == ["100,003 were not read:", "  … and 99,983 more"]
+    assert (len(retained), retained[0].where, retained[-1].where) == (10_001, "c.csv, line 1", "a.csv")
+    assert problem_lines(total, "were not read")[::10_002] == ["100,003 were not read:", "  … and 90,002 more"]
 
 
 LINE = b'{"id": "a", "text": "one"}\n'
@@ -656,9 +656,9 @@ def test_a_repeated_problem_beyond_the_limit_is_counted() -> None:
     """
     A repeated problem that comes after the last stored one is counted, and changes no other problem.
     """
-    rows = [Problem(f"a.csv, line {at}", "broken") for at in range(100)]
+    rows = [Problem(f"a.csv, line {at}", "broken") for at in range(10_000)]
     problems = Problems([*rows, *[Problem("column tags", "nested", is_repeatable=True)] * 3])
-    assert (len(problems), problems.lost, list(problems)) == (103, 103, rows)
+    assert (len(problems), problems.lost, list(problems)) == (10_003, 10_003, rows)
     problems.append(Problem("b.csv", "unreadable", None))
     problems.append(Problem("column tags", "nested", is_repeatable=True))
     assert list(problems) == [*rows, Problem("b.csv", "unreadable", None)]

@@ -50,7 +50,7 @@ _NOT_UTF_8 = (
     "'convmv -f windows-1252 -t utf-8 -r --notest FOLDER'"
 )
 #: Maximum number of row problems (see `Problems`) to store; others are only counted.
-_ROW_PROBLEMS_KEPT = 100
+_ROW_PROBLEMS_KEPT = 10_000
 
 
 @dataclass(frozen=True, slots=True)

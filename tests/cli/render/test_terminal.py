@@ -46,11 +46,16 @@ def test_an_explanation_is_words_and_a_request() -> None:
 @pytest.mark.parametrize(
     ("count", "lines", "last"), [(1, 2, "  p0"), (20, 21, "  p19"), (1021, 22, "  … and 1,001 more")]
 )
-def test_the_first_twenty_problems_are_named(count: int, lines: int, last: str) -> None:
+def test_a_terminal_shows_the_first_twenty_problems(
+    monkeypatch: pytest.MonkeyPatch, count: int, lines: int, last: str
+) -> None:
     """
-    The first line counts all problems, and the last line those not listed.
+    The first line counts all problems, and the last line those not listed; a file or a pipe gets all.
     """
-    problems = problem_lines([f"p{number}" for number in range(count)], "went wrong")
+    names = [f"p{number}" for number in range(count)]
+    assert problem_lines(names, "went wrong") == [f"{count:,} went wrong:", *(f"  {name}" for name in names)]
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    problems = problem_lines(names, "went wrong")
     assert (problems[0], len(problems), problems[-1]) == (f"{count:,} went wrong:", lines, last)
 
 
@@ -145,20 +150,22 @@ def test_no_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys:
         assert capsys.readouterr() == ("", "")
 
 
-def test_problems_of_whole_files_come_first() -> None:
+def test_problems_of_whole_files_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A file that cannot be read to its end is named, however many of its rows before that are broken.
     """
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     rows = [Problem(f"a.csv, line {at}", "broken") for at in range(1000)]
     lines = problem_lines([*rows, Problem("a.csv", "too large", None)], "were not read")
     assert lines[:3] == ["1,001 were not read:", "  a.csv: too large", "  a.csv, line 0: broken"]
     assert lines[-1] == "  … and 981 more"
 
 
-def test_a_problem_of_several_rows_is_not_counted_again() -> None:
+def test_a_problem_of_several_rows_is_not_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A line that stands for many rows leaves only other problems for the last line.
     """
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     problems = Problems([Problem("column 'a'", "nested", is_repeatable=True)] * 30)
     assert problem_lines(problems, "were not read") == ["30 were not read:", "  column 'a': nested (30 rows)"]
     for row in range(20):

@@ -93,10 +93,7 @@ NAMED: list[tuple[str, set[str], list[str]]] = [
         {"parts.pdf#p1", "parts.pdf#p2"},
         ["took 'parts.pdf' for any of 2 documents: 'parts.pdf#p1', 'parts.pdf#p2'"],
     ),
-    *(
-        (f" ({name})", {"rules.txt"}, list[str]())
-        for name in ("rules.txt at 9", "rules.txt § 4.2", "rules.txt pp. 3-4")
-    ),
+    *((f" (rules.txt {place})", {"rules.txt"}, list[str]()) for place in ("at 9", "§ 4.2", "pp. 3-4")),
     (" [parts.md]", {"parts.md:1"}, ["took 'parts.md' for 'parts.md:1'"]),
     (" [x](a%2Fminutes.md)", {"a/minutes.md"}, []),
     (" [x](h%C3%A4user%20a.txt#2)", {"häuser a.txt"}, []),

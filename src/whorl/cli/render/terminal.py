@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whorl.request_context import Reporter
 
 BAR_WIDTH = 20
-#: Maximum number of problems to list; further problems are only counted.
+#: Maximum number of problems to list on a terminal; further problems are only counted.
 _PROBLEMS_SHOWN = 20
 
 
@@ -54,10 +54,12 @@ def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:
 
 
 def problem_lines(problems: Collection[object], what: str) -> list[str]:
-    """Return lines that list the first problems (those of whole files before others), and count the rest."""
+    """Return lines that list problems (those of whole files first), on a terminal only some, and count the rest."""
     if not problems:
         return []
-    shown = sorted(problems, key=lambda problem: getattr(problem, "documents", 1) is not None)[:_PROBLEMS_SHOWN]
+    shown = sorted(problems, key=lambda problem: getattr(problem, "documents", 1) is not None)
+    if sys.stderr is not None and sys.stderr.isatty():
+        shown = shown[:_PROBLEMS_SHOWN]
     lines = [f"{len(problems):,} {what}:", *(f"  {printable(str(problem))}" for problem in shown)]
     hidden = len(problems) - sum(getattr(problem, "problem_count", 1) for problem in shown)
     return [*lines, f"  … and {hidden:,} more"] if hidden else lines
