@@ -353,7 +353,7 @@ def test_answers_stay_within_their_limit(store: Store) -> None:
     Each answer fits, says how much was left out, and its first items are those of the whole answer.
     """
     server = server_of(store)
-    text = "\n".join(f"{LETTER} paragraph {number} of many" for number in range(300))
+    text = "\n".join(f"{LETTER} paragraph {number} of many" for number in range(160))
     store.index(Document(f"copy-{number}", f"{text} {number}", f"Copy {number}") for number in range(12))
     for tool, items, arguments in (
         ("compare", "passages", {"a_text": text, "b_id": LEASE}),
