@@ -327,11 +327,12 @@ def test_pages_of_differences(store: Store, step: int, limit: int) -> None:
     """
     words = [f"word{number}" for number in range(240)]
     changed = [f"other{at}" if at % step == 0 else word for at, word in enumerate(words)]
+    server = server_of(store)
     start: int | None = 0
     passages, differences = set[int](), set[int]()
     while start is not None:
         texts = {"a_text": " ".join(words), "b_text": " ".join(changed), "differences": True}
-        answer = call_tool(server_of(store), "compare", **texts, start=start, max_characters=limit)
+        answer = call_tool(server, "compare", **texts, start=start, max_characters=limit)
         passages |= {passage["a"]["start"] for passage in answer["passages"]}
         differences |= {difference["a"]["start"] for difference in answer["differences"]}
         start = answer.get("next_start")
