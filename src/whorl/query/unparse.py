@@ -247,6 +247,17 @@ def write_field(name: str) -> str:
     )
 
 
+def suggest_field(name: str) -> str:
+    r"""Return the name of an existing field as a query can have it, for a hint.
+
+    A field called fingerprint is possible only after EXISTS and in a sort; both take its plain name.
+
+    >>> print(suggest_field("Place of print"), suggest_field("fingerprint"))
+    Place\ of\ print fingerprint
+    """
+    return name if name.lower() == "fingerprint" else write_field(name)
+
+
 def _text_char(char: str, *, plain: bool) -> str:
     if unicodedata.category(char) == "Cc" or (char != " " and char.isspace()):
         return f"\\u{ord(char):04x}"

@@ -44,7 +44,7 @@ from whorl.query.plan.nodes import (
     with_ids,
 )
 from whorl.query.plan.planner import QueryDefaults, bind, missing_field_message, resolve
-from whorl.query.unparse import write_field, write_quoted
+from whorl.query.unparse import suggest_field, write_quoted
 from whorl.request_context import require_time, trace
 from whorl.search.document_references import References
 from whorl.search.similar.fetch_query_sources import QuerySources
@@ -184,7 +184,7 @@ class QueryReader:
         by_kind = self.fields_by_kind(key.field) or self.fields_by_kind(key.field.removeprefix("@"))
         if by_kind is None:
             hint = "".join(
-                f"; did you mean {write_field(near)}?" for near in self._engine.fields().nearest(key.field)[:1]
+                f"; did you mean {suggest_field(near)}?" for near in self._engine.fields().nearest(key.field)[:1]
             )
             missed = "".join(f"; {gap}" for gap in self._engine.gaps("words"))
             raise ParameterError(f"the store has no field {key.field!r:.80} to sort by{hint}{missed}")

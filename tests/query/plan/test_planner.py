@@ -391,6 +391,39 @@ def test_a_value_with_a_colon() -> None:
     assert raised.value.hint == 'Put a value with a colon into quotes: =kind:"ark:/12148/x"'
 
 
+@pytest.mark.parametrize(
+    ("value", "quoted"), [('a:"b c"', "a:b c"), (r"a:\"b\" c", r"a:\"b\" c"), (r"x\:y:z", r"x\:y:z")]
+)
+def test_a_value_with_a_colon_and_quotation_marks(value: str, quoted: str) -> None:
+    """
+    The hint has no quotation marks within its quotes, unless they are escaped.
+    """
+    query = f"kind:{value}"
+    with pytest.raises(FieldError) as raised:
+        resolve(FieldClause(ast.Term("z", f"kind:{value}", span=Span(0, len(query)))), FIELDS, query, NOW)
+    assert raised.value.hint == f'Put a value with a colon into quotes: kind:"{quoted}"'
+
+
+def test_a_mark_below_a_special_value() -> None:
+    """
+    The caret marks the whole clause with a special value of SITE if the store has no such field.
+    """
+    query = "a AND SITE:_ALL_SITES_"
+    with pytest.raises(FieldError) as raised:
+        resolve(QueryDefaults().plan(query), FIELDS, query, NOW)
+    assert raised.value.span == Span(6, len(query))
+
+
+def test_a_hint_at_a_field_called_fingerprint() -> None:
+    """
+    A query cannot search in such a field, but the hint can name it, as EXISTS can.
+    """
+    fields = Fields({"fingerprint": {Kind.KEYWORD: "fingerprint"}})
+    with pytest.raises(FieldError) as raised:
+        resolve(FieldClause(ast.Term("fingerprnt", "EXISTS")), fields, "EXISTS:fingerprnt", NOW)
+    assert raised.value.hint == "Did you mean fingerprint?"
+
+
 def test_names_of_the_settings() -> None:
     """
     The mapping of the settings is used unchanged, even if its field does not exist.

@@ -18,13 +18,13 @@ import fnmatch
 import hashlib
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from whorl.errors import nearest
+from whorl.errors import Span, nearest
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 from whorl.query import ast
@@ -75,13 +75,18 @@ ALWAYS_IN_ALFRESCO = REPOSITORY_FIELDS | {
     for name in ("name", "title", "description", "creator", "created", "modifier", "modified")
     for prefix in ("", "cm:")
 }
-_OUTSIDE_SITES = ast.Or((ast.Term("_REPOSITORY_", "SITE", ast.Form.EXACT), ast.Term("SITE", "ISNULL")))
+
+
+def _outside_sites(span: Span) -> ast.Node:
+    return ast.Or((ast.Term("_REPOSITORY_", "SITE", ast.Form.EXACT, span), ast.Term("SITE", "ISNULL", span=span)))
+
+
 #: Alfresco's special values of a field, and queries for them. An exact search (`=`) looks for the value itself.
-_SPECIAL_VALUES: Mapping[tuple[str, str], ast.Node] = {
-    ("ISNODE", "T"): ast.Everything(),
-    ("SITE", "_EVERYTHING_"): ast.Everything(),
-    ("SITE", "_REPOSITORY_"): _OUTSIDE_SITES,
-    ("SITE", "_ALL_SITES_"): ast.Not(_OUTSIDE_SITES),
+_SPECIAL_VALUES: Mapping[tuple[str, str], Callable[[Span], ast.Node]] = {
+    ("ISNODE", "T"): lambda _: ast.Everything(),
+    ("SITE", "_EVERYTHING_"): lambda _: ast.Everything(),
+    ("SITE", "_REPOSITORY_"): _outside_sites,
+    ("SITE", "_ALL_SITES_"): lambda span: ast.Not(_outside_sites(span)),
 }
 
 _IN_BRACES = re.compile(r"\{[^}]*\}(.+)", re.DOTALL)
@@ -110,7 +115,8 @@ def special_value(clause: ast.Node) -> ast.Node:
     """Return the query that a special value of Alfresco stands for; return any other clause unchanged."""
     match clause:
         case ast.Term(text, str(name), ast.Form.DEFAULT) | ast.Phrase(text, str(name), ast.Form.DEFAULT):
-            return _SPECIAL_VALUES.get((name, text), clause)
+            make = _SPECIAL_VALUES.get((name, text))
+            return clause if make is None else make(clause.span)
     return clause
 
 

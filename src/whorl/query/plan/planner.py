@@ -79,7 +79,7 @@ from whorl.query.plan.nodes import (
     map_leaves,
     match_any,
 )
-from whorl.query.unparse import write_field
+from whorl.query.unparse import suggest_field
 
 #: Name of all text fields together; words that name no field are searched there.
 TEXT = "TEXT"
@@ -262,6 +262,8 @@ _LISTED_FIELDS = 10
 #: Maximum number of `//` in a path. Each `//` doubles the number of patterns to search.
 _MOST_DOUBLE_SLASHES = 4
 _JUST_ANY = (ast.WildcardCharacter.ANY,)
+#: A quotation mark, or an escaped character, which stays.
+_QUOTE = re.compile(r'(\\.)|"', re.DOTALL)
 _DATE_PREFIX = re.compile(r"\d{1,3}|(\d{4}(?:-\d\d){0,2})-?", re.ASCII)
 
 #: The test for one field; its weight is set later.
@@ -404,9 +406,10 @@ class _Resolver:
         message, hint = f"the store has no field {named or name!r:.80}" + (f" ({name:.80})" if named else ""), ""
         typed, _, value = self._query[span.start : span.end].partition(":")
         if ":" in value and self._fields.resolve_names(typed.lstrip("=~@"), self._names):
-            hint = f'Put a value with a colon into quotes: {typed}:"{value:.80}"'
+            unquoted = _QUOTE.sub(r"\1", value)
+            hint = f'Put a value with a colon into quotes: {typed}:"{unquoted:.80}"'
         elif near := self._fields.nearest(named or name):
-            hint = f"Did you mean {' or '.join(map(write_field, near))}?"
+            hint = f"Did you mean {' or '.join(map(suggest_field, near))}?"
         elif name in REPOSITORY_FIELDS:
             message = f"{name} needs an Alfresco repository behind it, and the store has no field of that name"
             hint = f"Index a property {name}, or name the field that holds it in whorl.toml, under [names]."
