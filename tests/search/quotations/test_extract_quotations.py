@@ -290,7 +290,8 @@ def test_json() -> None:
     assert listed is not None
     named = NamedSource("b", ("b",), (("b",),))
     assert read_given_quotations(listed) == [Quotation("a", None, (named,)), Quotation("c")]
-    others = ("[1] lease", "[1]", '["a"]', "[]", "{}", "[" * 100_000, "")
+    assert quotations_in_json("[]") == []
+    others = ("[1] lease", "[1]", '["a"]', "{}", "[" * 100_000, "")
     assert {quotations_in_json(text) for text in others} == {None}
 
 
@@ -350,6 +351,7 @@ NOTATIONS = [
     ('房东付钱"。他说"房客"', ["房客"]),
     ("צה״ל אמר: ״ארה״ב מְשַׁ״לֶּמֶת״ וגם ד״ר", ["ארה״ב מְשַׁ״לֶּמֶת"]),
     ('מְשַׁ"לֶּמֶת אמר', []),
+    ('ב־"הארץ משלמת" אמר', ["הארץ משלמת"]),
     ("قال تعالى: ﴿ٱلْحَمْدُ لِلَّهِ﴾ ثم", ["ٱلْحَمْدُ لِلَّهِ"]),
     ('צה"ל אמר "ארה"ב משלמת" וגם ד"ר', ['ארה"ב משלמת']),
     ('Il dit " le loyer est dû ". He says\n"\nthe rent\n"\nend', [" le loyer est dû ", "\nthe rent\n"]),

@@ -37,8 +37,8 @@ CASED_OR_NUMBER = r"\dA-Za-z\xaa\xb2\xb3\xb5\xb9\xba\xbc-\xbe\xc0-\u058f\u10a0-\
 _CASED_OR_NUMBER = re.compile(f"[{CASED_OR_NUMBER}]")
 #: Characters that can begin a quotation. A mark right after a letter opens a quotation only if one of them follows.
 _BEGINNING = re.compile(r"[\w(\[（《〈「『【“‘«¿¡]")
-#: A mark between Hebrew letters, which may have points.
-_GERSHAYIM = re.compile(r'(?<=[\u0591-\u05ea])"(?=[א-ת])')
+#: A mark between Hebrew letters, which may have points. After a maqaf (U+05BE), it opens a quotation.
+_GERSHAYIM = re.compile(r'(?<=[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7א-ת])"(?=[א-ת])')
 #: Opening marks that every paragraph of a long quotation repeats. Only the last paragraph has a closing mark.
 _REPEATED = "“„«"
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")

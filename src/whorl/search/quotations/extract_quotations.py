@@ -318,7 +318,8 @@ def quotations_in_json(text: str) -> list[Any] | None:
             return [_load_json(line, number) for number, line in lines]
         raise
     listed = value if isinstance(value, list) else [value]
-    return listed if listed and isinstance(listed[0], dict) and (is_meant or "quote" in listed[0]) else None
+    is_listed = not listed or (isinstance(listed[0], dict) and (is_meant or "quote" in listed[0]))
+    return listed if is_listed else None
 
 
 def _load_json(text: str, first_line: int = 1) -> Any:
