@@ -56,12 +56,15 @@ MESSAGE_START = re.compile(
 )
 #: Headers at the beginning of an e-mail or a mailbox.
 _HEADERS = re.compile(rb"(?:\xef\xbb\xbf)?(?:From .*\n)?(?:[!-9;-~]++:.*\n(?:[ \t].*\n)*+)*+")
-#: A header of e-mails that other texts with headers lack.
-_MAIL_HEADER = re.compile(rb"^(?:received|message-id|mime-version):", re.IGNORECASE | re.MULTILINE)
+#: A header of e-mails that other texts with headers lack, such as logs and letters with a line `Received: 12 May`.
+_MAIL_HEADER = re.compile(
+    rb"^(?:received:\s*(?:from\b|by\b|\()|message-id:\s*<|mime-version:\s*1)", re.IGNORECASE | re.MULTILINE
+)
 _MOST_HEADERS = 20_000
-#: Matches the start tag of the root of ALTO or, with a group, of TEI. Processing instructions and a document type may
-#: precede it.
-_XML_ROOT = re.compile(rb"<(?:\w+:)?(?:alto|(TEI|TEI\.2|teiCorpus))[\s>]")
+#: Matches the start tag of a TEI document's root. Processing instructions and a document type may precede it.
+_TEI_ROOT = re.compile(rb"<(\w+:)?(TEI|TEI\.2|teiCorpus)[\s>]")
+#: Matches the beginning of a document whose first element is ALTO's root; elsewhere, `alto` can be a voice in music.
+_ALTO_START = re.compile(rb"(?:[^<]|<!--(?s:.*?)-->|<[?!])*+<(?:\w+:)?alto[\s>]")
 _XML_PROLOG = 10_000
 _PDF = re.compile(rb"%PDF-[0-9]\.[0-9]")
 _ZIP, _RTF = b"PK\x03\x04", b"{\\rtf"
@@ -96,8 +99,9 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
             "this is an archive (ZIP), or of a format that is one; unpack it, or save it as DOCX, PDF or text"
         )
     if by_name is TEI:
-        root = _XML_ROOT.search(raw, 0, _XML_PROLOG)
-        return root and (TEI if root[1] else ALTO)
+        if _ALTO_START.match(raw, 0, _XML_PROLOG):
+            return ALTO
+        return TEI if _TEI_ROOT.search(raw, 0, _XML_PROLOG) else None
     # A page saved by wget has the name of its address, such as `index.html?page=2` or `news`, so look at its content.
     if by_name is None and (not file.suffix or "?" in file.name) and begins_like_html(raw):
         return HTML
