@@ -301,6 +301,9 @@ def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:
 def _documents(
     rows: Sequence[Row], columns: RowColumns, file: File, file_id: str, on_problem: OnProblem
 ) -> Iterator[Document]:
+    for row in rows:
+        if row.problem:
+            on_problem(Problem(f"{file}, {row.place}", row.problem, 0))
     values = [row.values for row in rows if not isinstance(row.values, DocumentError)]
     is_whole = rows and len(values) == len(rows) == rows[-1].number - rows[0].number + 1
     made = columns.documents(values, file_id, rows[0].number) if is_whole else None

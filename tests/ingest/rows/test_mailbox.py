@@ -11,9 +11,10 @@ import pytest
 
 from whorl.errors import DocumentError
 from whorl.ingest.extraction import PartialTextError
+from whorl.ingest.files import Problem, documents_in
 from whorl.ingest.rows.detect_row_format import format_of
 from whorl.ingest.rows.mailbox import MailboxFormat
-from whorl.ingest.rows.row_format import Row, RowColumns
+from whorl.ingest.rows.row_format import Row, RowColumns, UnreadRowsError
 
 
 def message(subject: str, body: str, **headers: str) -> EmailMessage:
@@ -84,7 +85,7 @@ def test_a_copy_with_some_messages(box: Path) -> None:
 
 def test_a_message_that_cannot_be_read() -> None:
     """
-    A message without a readable text is an error in its place; so is one with a part that cannot be decoded.
+    A message without a readable text is an error in its place; a message keeps the text of its other parts.
     """
 
     def extract(raw: bytes, file: PurePath) -> str:
@@ -98,10 +99,55 @@ def test_a_message_that_cannot_be_read() -> None:
     content = start.join([b"", b"\nbad\n", b"Subject: =?x?q?a?=\nDate: x\n\ngood\n", b"\na part\n"])
     read = list(MailboxFormat(extract).rows(io.BytesIO(content), RowColumns()))
     assert [row.place for row in read] == ["message 1", "message 2", "message 3"]
-    assert [str(row.values) for row in read if isinstance(row.values, DocumentError)] == [
-        "bad",
-        "the message was left out: a part",
-    ]
+    assert [str(row.values) for row in read if isinstance(row.values, DocumentError)] == ["bad"]
+    assert [row.problem for row in read] == ["", "", "a part"]
+    assert not isinstance(read[2].values, DocumentError)
+    assert read[2].values["text"] == "the rest"
+
+
+def test_a_part_that_cannot_be_read(tmp_path: Path) -> None:
+    """
+    The part is a problem, with the place of its message, and the message is a document without it.
+    """
+    mail = message("Two parts", "text\n")
+    mail.add_attachment(bytes(range(256)), "text", "plain", disposition="inline", params={"charset": "utf-8"})
+    path = tmp_path / "box"
+    path.write_bytes(b"From a@b.org Mon Jan  4 08:00:00 2021\n" + mail.as_bytes())
+    problems: list[Problem] = []
+    (document,) = documents_in(path, problems.append)
+    assert document.text.split() == ["Two", "parts", "text"]
+    assert [(problem.where, problem.documents) for problem in problems] == [(f"{path}, message 1", 0)]
+
+
+@pytest.mark.parametrize(
+    ("raw", "values"),
+    [
+        ("Subject: Grüße\nFrom: Jörg <j@b.org>", {"name": "Grüße", "from": "Jörg <j@b.org>"}),
+        ("Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?= =?none?q?a?=", {"name": "Grüßea"}),
+        ("Subject: =?utf-7?q?+2AA-?=\nTo: a@b.org", {"to": "a@b.org"}),
+        ("Subject: a\nDate: Mon, 1 Jan 99999999999999999999 10:00:00 +0000", {"name": "a"}),
+        ("Subject: a\nDate: Mon, 1 Jan 2020 10:00:00 +99999999999999999999", {"name": "a"}),
+        ("Subject: a\nTo: " + "a@b.org, " * 5_000, {"name": "a", "to": ("a@b.org, " * 5_000).strip()}),
+    ],
+)
+def test_unusual_headers(raw: str, values: dict[str, str]) -> None:
+    """
+    Headers may be UTF-8, and have unknown encodings and impossible dates; a long list of addresses is kept.
+    """
+    (row,) = rows(b"From a@b.org Mon Jan  4 08:00:00 2021\n%b\n\ntext\n" % raw.encode())
+    assert not isinstance(row.values, DocumentError)
+    assert {name: value for name, value in row.values.items() if value and name != "text"} == values
+
+
+def test_a_message_without_line_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    No more than a message of the maximum size is read at once, even without line ends.
+    """
+    monkeypatch.setattr("whorl.ingest.rows.mailbox.MOST_BYTES", 100)
+    content = io.BytesIO(b"From a@b.org Mon Jan  4 08:00:00 2021\n\n" + b"a" * 10_000)
+    with pytest.raises(UnreadRowsError, match="more than 100 bytes"):
+        list(MailboxFormat(text_of).rows(content, RowColumns()))
+    assert content.tell() < 1_000
 
 
 @pytest.mark.parametrize(

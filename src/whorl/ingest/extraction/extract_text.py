@@ -326,7 +326,7 @@ _ADDRESS = re.compile(r"\b(?:https?|mailto):\S+", re.IGNORECASE)
 
 
 @lru_cache
-def _header(name: str, value: str) -> Any:
+def parse_header(name: str, value: str) -> Any:
     """Return a parsed header; the headers of the mails in a mailbox repeat their values, and parsing takes long."""
     from email.policy import default
 
@@ -347,7 +347,7 @@ def read_mail(raw: bytes, text: TextBuffer) -> None:
 
     raw = raw.removeprefix(BOM_UTF8).lstrip(b"\r\n")
     parsed = MESSAGE_START.split(raw)[1:] if MESSAGE_START.match(raw) else [raw]
-    policy = default.clone(header_factory=_header)
+    policy = default.clone(header_factory=parse_header)
     messages = [message_from_bytes(one, policy=policy) for one in parsed]
     if not any(name in message for message in messages for name in _HEADERS):
         raise DocumentError("this is not an e-mail: it does not begin with the headers of one")

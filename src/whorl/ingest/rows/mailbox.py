@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from email.errors import HeaderParseError
-from email.header import decode_header, make_header
-from email.message import Message
+from email.message import EmailMessage
 from email.parser import BytesHeaderParser
+from email.policy import default
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import PurePath
 from typing import IO
 
 from whorl.errors import DocumentError
 from whorl.ingest.extraction import PartialTextError
+from whorl.ingest.extraction.extract_text import parse_header
 from whorl.ingest.extraction.file_formats import MESSAGE_START
 from whorl.ingest.rows.row_format import (
     MOST_BYTES,
@@ -29,6 +30,8 @@ from whorl.ingest.rows.row_format import (
 
 #: Maximum number of bytes at the beginning of a message to search for its headers.
 _MOST_HEADERS = 64_000
+#: Reads each header as a text like the subject, because reading lists of addresses takes long.
+_HEADERS_AS_TEXTS = default.clone(header_factory=lambda name, value: parse_header("Subject", value))
 
 
 class MailboxFormat(RowFormat):
@@ -51,25 +54,26 @@ class MailboxFormat(RowFormat):
             out.writelines(raw for (_, raw), kept in zip(messages, decisions, strict=True) if kept is not None)
 
     def _row(self, number: int, raw: bytes) -> Row:
+        problem = ""
         try:
             text = self._extract(raw, PurePath("message.eml"))
         except PartialTextError as error:
-            return Row(number, "message", DocumentError(f"the message was left out: {error}"))
+            text, problem = error.text, str(error)
         except DocumentError as error:
             return Row(number, "message", error)
-        headers = BytesHeaderParser().parsebytes(raw[:_MOST_HEADERS])
+        headers = BytesHeaderParser(policy=_HEADERS_AS_TEXTS).parsebytes(raw[:_MOST_HEADERS])
         values = {
             "text": text, "name": _header(headers, "Subject"), "date": _date(headers), "from": _header(headers, "From"),
             "to": _header(headers, "To"), "message_id": _header(headers, "Message-ID"),
         }  # fmt: skip
-        return Row(number, "message", values, len(raw) + len(text))
+        return Row(number, "message", values, len(raw) + len(text), problem)
 
 
 def _messages(opened: IO[bytes]) -> Iterator[bytes]:
     """Yield each message, with the line that begins it."""
     lines: list[bytes] = []
     size = 0
-    for line in opened:
+    for line in iter(partial(opened.readline, MOST_BYTES + 1), b""):
         if lines and MESSAGE_START.match(line):
             yield b"".join(lines)
             lines, size = [], 0
@@ -80,16 +84,13 @@ def _messages(opened: IO[bytes]) -> Iterator[bytes]:
     yield b"".join(lines)
 
 
-def _header(headers: Message, name: str) -> str | None:
+def _header(headers: EmailMessage, name: str) -> str | None:
     value = headers[name]
-    try:
-        return None if value is None else " ".join(str(make_header(decode_header(value))).split())
-    except (HeaderParseError, LookupError, ValueError):
-        return " ".join(str(value).split())
+    return None if value is None else " ".join(str(value).split())
 
 
-def _date(headers: Message) -> str | None:
+def _date(headers: EmailMessage) -> str | None:
     try:
         return parsedate_to_datetime(str(headers["Date"])).isoformat()
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

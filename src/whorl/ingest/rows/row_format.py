@@ -48,12 +48,14 @@ class Row(NamedTuple):
         number: Number of the row, from 1; `kind` is its unit ("line", "row", "record" or "document").
         values: Values by column, or the error in reading them.
         weight: Approximate memory in bytes.
+        problem: A part of the row that could not be read; "" if all was read.
     """
 
     number: int
     kind: str
     values: Mapping[str, object] | DocumentError
     weight: int = 0
+    problem: str = ""
 
     @property
     def place(self) -> str:
