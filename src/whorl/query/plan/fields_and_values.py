@@ -111,13 +111,13 @@ QUALIFIED_NAME_FIELDS = frozenset(
 _SEPARATORS = str.maketrans("_.", "  ")
 
 
-def special_value(clause: ast.Node) -> ast.Node:
-    """Return the query that a special value of Alfresco stands for; return any other clause unchanged."""
+def special_value(clause: ast.Node) -> ast.Node | None:
+    """Return the query that a special value of Alfresco stands for; None for any other clause."""
     match clause:
         case ast.Term(text, str(name), ast.Form.DEFAULT) | ast.Phrase(text, str(name), ast.Form.DEFAULT):
             make = _SPECIAL_VALUES.get((name, text))
-            return clause if make is None else make(clause.span)
-    return clause
+            return None if make is None else make(clause.span)
+    return None
 
 
 def convert_qualified_name(name: str) -> str | None:

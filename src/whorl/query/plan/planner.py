@@ -210,12 +210,12 @@ class _Planner:
             return self.plan(child, boost)
 
         word_weight = self.word_weight if boost is None else boost * self.scale
-        node = special_value(node)
         match node:
             case ast.Template(fields=fields):
                 raise ParameterError(f"%({' '.join(fields)}) has a meaning only in a template")
             case ast.Term() | ast.Phrase() | ast.Wildcard() | ast.Fuzzy() | ast.Range() | ast.Proximity():
-                return self.plan_clause(FieldClause(node, word_weight))
+                meaning = special_value(node)
+                return self.plan_clause(FieldClause(node, word_weight)) if meaning is None else plan_child(meaning)
             case ast.Everything():
                 return MatchAll(word_weight)
             case ast.Fingerprint():
