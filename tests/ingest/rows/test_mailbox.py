@@ -105,6 +105,7 @@ def test_a_message_that_cannot_be_read() -> None:
     assert read[2].values["text"] == "the rest"
 
 
+@pytest.mark.process
 def test_a_part_that_cannot_be_read(tmp_path: Path) -> None:
     """
     The part is a problem, with the place of its message, and the message is a document without it.
