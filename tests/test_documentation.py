@@ -141,9 +141,10 @@ def test_duplicates_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     Path("train.jsonl").write_text(json.dumps(rows[0]) + "\n")
     Path("data").mkdir()
     pq.write_table(pa.Table.from_pylist(rows), "data/0.parquet")
-    Path("letters").mkdir()
-    for row in rows:
-        Path("letters", f"{row['id']}.txt").write_text(str(row["text"]))
+    for folder in ("letters", "src"):
+        Path(folder).mkdir()
+        for row in rows:
+            Path(folder, f"{row['id']}.txt").write_text(str(row["text"]))
     with open_store("STORE") as store:
         store.index(Document(str(row["id"]), str(row["text"]), properties={"modified": "2020-05-01"}) for row in rows)
     text = "".join((ROOT / "docs" / f"{page}.md").read_text("utf-8") for page in ("duplicates", "duplicates-reference"))

@@ -10,7 +10,6 @@ from starlette.testclient import TestClient
 
 from whorl import Store
 from whorl.fingerprint.statistics.metric import PAIR_METRICS, SIMILAR_METRICS, Metric
-from whorl.operations import DuplicatesOperation, SourcesOperation
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
 from whorl.service.routes.page import FILES
@@ -101,14 +100,3 @@ def test_the_page_offers_every_metric() -> None:
     assert searched == SIMILAR_METRICS.keys() - {Metric.CONTAINMENT}
     (choices,) = re.findall('<select id="cluster-metric">(.*?)</select>', page, re.DOTALL)
     assert {Metric(value) for value in re.findall('value="([^"]+)"', choices)} == PAIR_METRICS.keys()
-
-
-def test_the_page_has_the_declared_defaults() -> None:
-    """
-    The fields of the page begin with the values that the operations declare.
-    """
-    page = (FILES / "index.html").read_text(encoding="utf-8")
-    shown = dict(re.findall('<input id="([^"]+)"[^>]* value="([0-9]+)"', page))
-    threshold, recall = DuplicatesOperation.threshold, DuplicatesOperation.recall
-    assert (shown["cluster-threshold"], shown["cluster-recall"]) == (str(threshold), str(recall))
-    assert shown["sources-words"] == str(SourcesOperation.min_words)
