@@ -186,7 +186,7 @@ def fingerprints(
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
     """Return the tokens of all texts as one array, and a mask of the texts that have tokens.
 
-    The arguments are the same as in `signatures_of`. Progress goes to `whorl.reporting`.
+    The arguments are the same as in `signatures_of`. Progress goes to `whorl.request_context`.
 
     Returns:
         uint64 array of shape (texts, bucket_count), and bool array of shape (texts,). A text with fewer words than a

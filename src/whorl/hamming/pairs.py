@@ -107,7 +107,7 @@ def find_pairs(codes: CodesLike, distance: int) -> Pairs:
 def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
     """Yield the pairs of `find_pairs` in batches, each pair once, in an arbitrary but reproducible order.
 
-    The search takes 16 bytes per code (about 50 without numba), and reports progress to `whorl.reporting`.
+    The search takes 16 bytes per code (about 50 without numba), and reports its progress (`whorl.request_context`).
     """
     distance = as_distance(distance)
     own = sort_distinct([as_codes(codes)])
