@@ -291,6 +291,7 @@ def test_json() -> None:
     named = NamedSource("b", ("b",), (("b",),))
     assert read_given_quotations(listed) == [Quotation("a", None, (named,)), Quotation("c")]
     assert quotations_in_json("[]") == []
+    assert quotations_in_json('[{"quotation": "a"}]') == [{"quotation": "a"}]
     others = ("[1] lease", "[1]", '["a"]', "{}", "[" * 100_000, "")
     assert {quotations_in_json(text) for text in others} == {None}
 

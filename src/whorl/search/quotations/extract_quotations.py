@@ -298,7 +298,9 @@ def count_unpaired_marks(text: str, quotations: Sequence[Quotation]) -> int:
 
 
 def quotations_in_json(text: str) -> list[Any] | None:
-    """Return the quotations in a JSON list, object or lines, for `read_given_quotations`; None for other texts.
+    """Return the quotations in a JSON list of objects, an object or lines; None for other texts.
+
+    `read_given_quotations` reads the result.
 
     Raises:
         ParameterError: The text begins like quotations in JSON, but is broken at the reported position.
@@ -317,9 +319,10 @@ def quotations_in_json(text: str) -> list[Any] | None:
         if len(lines) > 1 and all(line.lstrip().startswith("{") for _, line in lines):
             return [_load_json(line, number) for number, line in lines]
         raise
-    listed = value if isinstance(value, list) else [value]
-    is_listed = not listed or (isinstance(listed[0], dict) and (is_meant or "quote" in listed[0]))
-    return listed if is_listed else None
+    if isinstance(value, list):
+        # Take any list of objects, so that a misspelt key is an error, and does not pass for a text without quotations.
+        return value if all(isinstance(item, dict) for item in value[:1]) else None
+    return [value] if is_meant else None
 
 
 def _load_json(text: str, first_line: int = 1) -> Any:
