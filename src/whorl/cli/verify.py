@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Literal
@@ -92,11 +93,11 @@ def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tupl
     file = SourceFile.read(named) if is_file(named) else None
     is_json = file is not None and PurePath(named).suffix.lower() == ".json"
     markup = None if file is None else file.markup
-    if file is not None and (is_json or markup is not None or named == STANDARD_INPUT):
-        text, own_id = file.text, (markup is not None and store.references.id_by_path(named)) or SOURCE
+    # Pipes and standard input cannot be read again.
+    is_read_once = named == STANDARD_INPUT or not os.path.isfile(named)
+    if file is not None and (is_json or markup is not None or is_read_once):
+        text, own_id = file.text, (None if is_read_once else store.references.id_by_path(named)) or SOURCE
     else:
-        if file is not None:
-            store.references.read_by(named, lambda: file.text)
         meant = resolve_reference(store, named, is_file_expected=True, prefers_file=options.fail_on is not None)
         if meant.text is None:
             verification = store.verify(meant.id or named, options)

@@ -91,11 +91,6 @@ class References:
         self._base: Path | None = None
         self._kept_base: Path | None = None
 
-    def read_by(self, reference: str, read: Callable[[], str]) -> None:
-        """Read the file that a reference names with `read`, for instance because it is a pipe, and was read already."""
-        path, read_other = self._absolute(reference), self._read
-        self._read = lambda own: read() if own == path else read_other(own)
-
     def ids(self, references: Iterable[str]) -> dict[str, str]:
         """Return a dict from each reference to the id of the document that it names; omit unknown references."""
         return {name: ids[0] for name, ids in self.ids_of_all(references).items() if len(ids) == 1}
