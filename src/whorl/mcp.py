@@ -415,12 +415,11 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         if quotations is not None:
             if id or text:
                 raise ParameterError("give quotations, or a text or an id that has some")
-            verification = store.verify(quotations=quotations)
+        elif not id and not text:
+            raise ParameterError("give an id, a text, or quotations")
         else:
-            if not id and not text:
-                raise ParameterError("give an id, a text, or quotations")
             _require_one(id, text)
-            verification = store.verify(id or SOURCE, options, source=text or None)
+        verification = store.verify(id or SOURCE, options, source=text or None, quotations=quotations)
         values = verification_values(ReadText.from_text(id or None, verification.text), verification)
         return _with_page(values, "quotations", options)
 

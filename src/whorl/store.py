@@ -355,23 +355,26 @@ class Store:
         Raises:
             UnknownDocumentError: The store has no such document.
             ParameterError: A number is out of its range, a quotation has no word, or the document has no text.
+            QueryError: The query of `exclude` cannot be run.
         """
         from whorl.operations import VerifyOperation
         from whorl.search.quotations.extract_quotations import quotations_in_json, read_given_quotations
         from whorl.search.quotations.verify_quotations import verification_of, verify_quotations
 
         options = operation_of(VerifyOperation, options, keywords)
+        excluded = None if options.exclude is None else self._excluded(options.exclude)
         if quotations is not None:
             if source is not None or reference != SOURCE:
                 raise ParameterError("give quotations, or a text that has some")
-            return verify_quotations(self.engine, self.references, "", read_given_quotations(quotations))
+            given = read_given_quotations(quotations)
+            return verify_quotations(self.engine, self.references, "", given, excluded=excluded)
         self._require_named(reference, source, "the id of a document, a text as source, or quotations")
         text, own_id = self._text_and_id(reference, source)
         if source is not None and (listed := quotations_in_json(source)) is not None:
-            return self.verify(quotations=listed)
+            return self.verify(SOURCE, options, quotations=listed)
         if own_id is None and reference != SOURCE:
             own_id = reference
-        return verification_of(self.engine, self.references, text, own_id, options, markup=markup)
+        return verification_of(self.engine, self.references, text, own_id, options, markup=markup, excluded=excluded)
 
     def _require_named(
         self, reference: str, source: str | None, one: str = "the id of a document, or a text as source"

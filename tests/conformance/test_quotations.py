@@ -35,6 +35,9 @@ def test_verdicts(store: Store, collection: list[Document]) -> None:
     assert [quotation.verdict.value for quotation in quotations_found] == [verdict for *_, verdict in cases]
     assert quotations_found[0].places[0].content[slice(*quotations_found[0].places[0].document)] == " ".join(quote)
     assert {place.id for place in quotations_found[6].places} <= documents.keys()
+    (without_source,) = store.verify(quotations=given[1:2], exclude="id:f4*").quotations
+    assert all(not place.id.startswith("f4") for place in without_source.places)
+    assert "the named source is excluded" in without_source.notes
 
 
 def test_one_of_many_near_copies(store: Store) -> None:

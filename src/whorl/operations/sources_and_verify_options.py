@@ -20,14 +20,18 @@ from whorl.operations.search_similar_compare_options import IgnorableBoilerplate
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourcesOperation(IgnorableBoilerplate):
+class ExcludedDocuments:
+    exclude: str | None = option(
+        "Leave out the documents that this query matches.", "QUERY", schema=QUERY_SCHEMA, examples=("type:form",)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourcesOperation(IgnorableBoilerplate, ExcludedDocuments):
     """Find the documents that a text comes from: a small set that covers as much of it as possible."""
 
     min_words: Annotated[int, Bounds(ge=1, le=1_000_000)] = option(
         "Words in the shortest passage that counts; at least as many as in a shingle.", default=8
-    )
-    exclude: str | None = option(
-        "Leave out the documents that this query matches.", "QUERY", schema=QUERY_SCHEMA, examples=("type:form",)
     )
     without: Annotated[tuple[Literal["quotations", "references"], ...], Bounds(max_length=10)] = option(
         "Parts of the text to leave out.", default=(), cli_help="Leave out these parts of the text; can be given twice."
@@ -49,7 +53,7 @@ class SourcesOperation(IgnorableBoilerplate):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyOperation:
+class VerifyOperation(ExcludedDocuments):
     """Check whether the quotations in a text are in the store, word for word, and where."""
 
     all: bool = flag("Check every sentence of the text, not only what it quotes.")

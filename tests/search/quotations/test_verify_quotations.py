@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping
 from itertools import cycle
 from pathlib import Path
@@ -236,6 +237,34 @@ def test_a_quotation_of_another_document_than_the_named_one(tmp_path: Path) -> N
         )
         store.delete(["digest"])
         assert judged(store, quote, "lease").verdict is Verdict.STITCHED
+
+
+def test_documents_to_exclude(tmp_path: Path) -> None:
+    """
+    An excluded document is never a source, even if the quotation names it, and the other documents decide the verdict.
+    """
+    quote = "the landlord keeps the structure, the roof and the common parts"
+    draft = f"Of the lease: “{quote}” (lease), and so on."
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("lease", LEASE), Document("copy", f"Page 2. {LEASE}"), Document("minutes", MINUTES)])
+        for exclude, verdict, notes, found in (
+            (None, "exact", (), ["lease"]),
+            ("id:minutes", "exact", (), ["lease"]),
+            ("id:lease", "exact", ("the named source is excluded",), ["copy"]),
+            ("landlord", "absent", ("the named source is excluded",), []),
+        ):
+            (verified,) = store.verify(source=draft, exclude=exclude).quotations
+            assert (verified.verdict.value, verified.notes) == (verdict, notes)
+            assert [place.id for place in verified.places] == found
+        given = [{"quote": quote, "source": "lease"}]
+        for verification in (
+            store.verify(quotations=given, exclude="id:lease"),
+            store.verify(source=json.dumps(given), exclude="id:lease"),
+        ):
+            assert [place.id for place in verification.quotations[0].places] == ["copy"]
+        assert store.verify(source=draft, exclude="id:leese").warnings == (
+            "no document matches the query to exclude, 'id:leese'",
+        )
 
 
 @pytest.mark.parametrize("spelling", ["gar-\nden", "_garden_", "garden[^7]", "*garden*"])

@@ -121,6 +121,8 @@ class CitedDocuments:
         found = references.ids_of_files(unknown)
         #: For unknown paths, the ids of documents with the same file name and the most similar folders, ignoring case.
         self._similar = {path: _in_most_similar_folders(path, ids) for path, ids in found.items()}
+        #: Ids of all documents that the sources may name.
+        self.ids = {*chain.from_iterable((*self._ids.values(), *self._similar.values()))}
 
     def find(self, source: NamedSource) -> tuple[list[str], list[str]]:
         """Return the ids of the documents that a source names, and notes about its unknown and inexact names."""

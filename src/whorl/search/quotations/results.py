@@ -17,6 +17,7 @@ class VerifyOptions(TypedDict, total=False):
 
     all: bool
     min_words: int
+    exclude: str | None
 
 
 @dataclass(frozen=True, slots=True)

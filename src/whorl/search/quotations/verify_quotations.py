@@ -32,7 +32,7 @@ from whorl.errors import ParameterError, format_names, shorten_repr
 from whorl.fingerprint.words.tokenizer import apostrophe_spellings, fold_apostrophes, tokens
 from whorl.operations import VerifyOperation
 from whorl.query.ast import WildcardCharacter
-from whorl.query.plan.nodes import Bool, BoundLeaf, BoundPlan, DocumentsByScore, InOrder, Words
+from whorl.query.plan.nodes import Bool, BoundLeaf, BoundNode, BoundPlan, DocumentsByScore, InOrder, Words
 from whorl.request_context import report_progress, require_time
 from whorl.search.quotations.alignment import Alignment, align
 from whorl.search.quotations.canonical_words import CanonicalText, is_unspaced
@@ -67,6 +67,8 @@ MOST_EDITED, MANY_EDITS = 0.25, 5
 MOST_UNEXPLAINED = 0.2
 #: Maximum number of runs in one look-up, of documents that each look-up returns, and of look-ups for one quotation.
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
+#: Number of named sources to test at once against the query to exclude.
+_MOST_TESTED = 1_000
 #: Maximum number of documents to read because they contain words of the quotation, and number to read at once.
 MOST_READ_PER_QUOTATION, _READ_AT_ONCE = 500, 20
 #: Limits for the words of the quotation that a document must contain: number of words, number of words with a digit,
@@ -121,6 +123,7 @@ def verification_of(
     options: VerifyOperation,
     *,
     markup: str | None = None,
+    excluded: BoundPlan | None = None,
 ) -> Verification:
     """Verify the quotations of a text, ignoring documents with the same text, because they prove nothing.
 
@@ -128,6 +131,7 @@ def verification_of(
         text: Plain text, Markdown or HTML.
         own_id: Id of the text, if it is a document of the store; this document is ignored, too.
         markup: The text with its markup, if `text` has no markup.
+        excluded: Documents to ignore as well.
 
     Raises:
         ParameterError: A number is out of its range, or the quotations are too many or too long.
@@ -138,7 +142,7 @@ def verification_of(
     long = [quotation for quotation in quotations if len(CanonicalText(quotation.quote).words) >= options.min_words]
     copies = [key for key in references.documents_with(text) if key != own_id]
     own_ids = frozenset([*copies, *([] if own_id is None else [own_id])])
-    verification = verify_quotations(engine, references, plain, long, own_ids=own_ids)
+    verification = verify_quotations(engine, references, plain, long, own_ids=own_ids, excluded=excluded)
     warnings = [*verification.warnings]
     if unpaired := 0 if options.all else count_unpaired_marks(plain, quotations):
         marks = f"{unpaired:,} quotation mark{'s' * (unpaired > 1)}"
@@ -156,8 +160,9 @@ def verify_quotations(
     quotations: Sequence[Quotation],
     *,
     own_ids: frozenset[str] = frozenset(),
+    excluded: BoundPlan | None = None,
 ) -> Verification:
-    """Verify quotations, ignoring the documents `own_ids`, which contain the verified text itself.
+    """Verify quotations, ignoring the documents `own_ids`, which contain the verified text itself, and `excluded`.
 
     Raises:
         ParameterError: A quotation has no word, or quotations are too many or too long.
@@ -165,13 +170,14 @@ def verify_quotations(
     if len(quotations) > MOST_QUOTATIONS:
         raise ParameterError(f"at most {MOST_QUOTATIONS:,} quotations are verified at once, got {len(quotations):,}")
     named = CitedDocuments(references, (source for quotation in quotations for source in quotation.sources))
-    store = _DocumentReader(engine, own_ids)
+    store = _DocumentReader(engine, own_ids, excluded)
+    store.ignore_excluded(named.ids)
     verified = []
     for number, quotation in enumerate(quotations, 1):
         require_time()
         report_progress("verifying quotations", number - 1, len(quotations))
         verified.append(_verify_quotation(store, quotation, named, number))
-    warnings = store.gaps
+    warnings = (*(excluded.warnings if excluded else ()), *store.gaps)
     if store.without_text:
         warnings = (f"{len(store.without_text):,} documents were not read: the store keeps no text of them", *warnings)
     return Verification(text, tuple(verified), store.count, warnings)
@@ -223,8 +229,9 @@ def _merge_look_ups(first: LookUp | None, second: LookUp | None) -> LookUp | Non
 class _DocumentReader:
     """Reads documents of a store in canonical form, and caches recent documents."""
 
-    def __init__(self, engine: Engine, own_ids: frozenset[str]) -> None:
-        self._engine, self.own_ids = engine, own_ids
+    def __init__(self, engine: Engine, own_ids: frozenset[str], excluded: BoundPlan | None) -> None:
+        self._engine, self._excluded = engine, excluded
+        self.own_ids = self.ignored_ids = own_ids
         self._cached: OrderedDict[str, CanonicalText] = OrderedDict()
         self._characters = 0
         self._names: dict[str, str] = {}
@@ -236,6 +243,14 @@ class _DocumentReader:
         #: Warnings about documents that the look-ups miss.
         self.gaps = (*gap_warnings(engine, "words"), *engine.gaps("phrases"))
         self.without_text: set[str] = set()
+
+    def ignore_excluded(self, ids: Collection[str]) -> None:
+        """Add the documents of `ids` that the query to exclude matches to `ignored_ids`."""
+        if self._excluded is not None:
+            for batch in batches(sorted(ids), _MOST_TESTED):
+                named = DocumentsByScore("named sources", ((0.0, tuple(batch)),))
+                plan = BoundPlan(Bool(must=(named, self._excluded.root)))
+                self.ignored_ids |= {hit.id for hit in self._engine.search(plan, start=0, rows=len(batch)).hits}
 
     def read(self, ids: Sequence[str]) -> Mapping[str, CanonicalText]:
         """Return a dict from ids to documents in canonical form; omit documents without a text."""
@@ -258,7 +273,9 @@ class _DocumentReader:
     def find(self, clause: Bool[BoundLeaf], excluded_ids: Collection[str], most: int) -> tuple[list[str], int]:
         """Return the ids of the `most` best documents, without `excluded_ids`, and the number of further matches."""
         left_out = tuple(self.own_ids.union(excluded_ids))
-        without = (DocumentsByScore("read documents", ((0.0, left_out),)),) if left_out else ()
+        without: tuple[BoundNode, ...] = () if self._excluded is None else (self._excluded.root,)
+        if left_out:
+            without = (*without, DocumentsByScore("read documents", ((0.0, left_out),)))
         page = self._engine.search(BoundPlan(Bool(must=(clause,), must_not=without)), start=0, rows=most)
         self._names |= {hit.id: hit.name for hit in page.hits}
         return [hit.id for hit in page.hits], page.total - len(page.hits)
@@ -354,9 +371,10 @@ class _Verifier:
         sources = []
         for source in self._quotation.sources:
             ids, notes = documents.find(source)
-            others = [key for key in ids if key not in self._store.own_ids]
+            others = [key for key in ids if key not in self._store.ignored_ids]
             if ids and not others:
-                notes = [*notes, "the named source is the text itself"]
+                is_own = self._store.own_ids.issuperset(ids)
+                notes = [*notes, f"the named source is {'the text itself' if is_own else 'excluded'}"]
             named |= dict.fromkeys(others)
             self._notes += notes
             if others or notes or source.is_certain:

@@ -298,12 +298,11 @@ def similar_routes(store: Store) -> APIRouter:
 
         Places are half-open ranges of characters as Python counts them: Unicode code points, from 0.
         """
-        if request.quotations is not None:
-            verification = store.verify(quotations=request.quotations)
-        else:
-            reference = SOURCE if request.id is None else request.id
-            options = options_in(request, VerifyOperation)
-            verification = store.verify(reference, options, source=request.text, markup=request.markup)
+        reference = SOURCE if request.id is None else request.id
+        options = options_in(request, VerifyOperation)
+        verification = store.verify(
+            reference, options, source=request.text, markup=request.markup, quotations=request.quotations
+        )
         read = ReadText.from_text(request.id, verification.text, request.name)
         if request.format == "html":
             return _html_file(quotations_report(read, verification), "quotations.html")
