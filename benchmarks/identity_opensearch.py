@@ -34,7 +34,7 @@ from whorl.engine.local.opensearch import OPENSEARCH
 from whorl.engine.local.server_process import find_java
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.engine import OpenSearchEngine
-from whorl.engine.opensearch.foreign_minhash import foreign_tokens
+from whorl.engine.opensearch.foreign_minhash import read_index_tokens
 from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.shingling import well_formed
 
@@ -71,7 +71,7 @@ class Comparison:
     """Compares texts with an index, and counts the results."""
 
     def __init__(self, client: IndexClient) -> None:
-        tokens = foreign_tokens(client, FieldNames())
+        tokens = read_index_tokens(client, FieldNames()).foreign
         if tokens is None or not tokens.field.is_made_by_whorl:
             sys.exit("the cluster makes other tokens of the probes than whorl: is analysis-icu installed?")
         self._client, self._field = client, tokens.field

@@ -2,11 +2,11 @@
 
     python benchmarks/index_sizes.py [TEXTS.jsonl] [--documents 20000] [--engines solr,solr-sketch] [--label TEXT]
 
-The texts are the first paragraphs of `million_texts.py`. Each engine indexes them with its own defaults; solr-sketch is
-a Solr without MINHASH, embedded-short an embedded store with short MINHASH tokens. On a server the index is merged to
-one segment, and its files are counted by the contents that their names tell. OpenSearch merges twice: it retains the
-whole source of each document a second time until it has renewed the retention leases, which it does every 30 seconds.
-Rows of the same label are replaced in results/index-sizes.csv.
+The texts are the first paragraphs of `million_texts.py`. Each engine indexes them with its own defaults; solr-sketch
+and opensearch-sketch are without MINHASH, embedded-short is an embedded store with short MINHASH tokens. On a server
+the index is merged to one segment, and its files are counted by the contents that their names tell. OpenSearch merges
+twice: it retains the whole source of each document a second time until it has renewed the retention leases, which it
+does every 30 seconds. Rows of the same label are replaced in results/index-sizes.csv.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -27,8 +27,11 @@ from corpus_texts import texts
 from indexing import parts
 from million_stores import without_minhash
 from whorl import Document, open_store
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.local.opensearch import start_cluster
 from whorl.engine.local.solr import configset_directory, start_standalone
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.create_index import create
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "index-sizes.csv"
@@ -60,7 +63,10 @@ def started(engine: str, folder: Path) -> Iterator[tuple[str, bool]]:
             yield f"{solr.url}/sizes", True
     else:
         with start_cluster(folder, heap="1g") as cluster:
-            yield f"opensearch+{cluster.url.rstrip('/')}/sizes", True
+            url = f"opensearch+{cluster.url.rstrip('/')}/sizes"
+            with closing(IndexClient(url)) as client:
+                create(client, FieldNames(), without_minhash=engine == "opensearch-sketch")
+            yield url, True
 
 
 def merge(engine: str, url: str) -> None:
@@ -91,7 +97,7 @@ def measure(engine: str, documents: Sequence[Document], folder: Path) -> dict[st
         store.index(documents)
         if is_server:
             merge(engine, url)
-        if engine == "opensearch":
+        if engine.startswith("opensearch"):
             at_once = sum(lucene_parts(folder).values())
             time.sleep(RENEWED)
             # Only a segment with deleted documents is merged again.
@@ -117,7 +123,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("texts", nargs="?", type=Path, default=HERE / "data" / "million" / "documents.jsonl")
     parser.add_argument("--documents", type=int, default=20_000)
-    parser.add_argument("--engines", default="embedded,solr,solr-sketch,opensearch")
+    parser.add_argument("--engines", default="embedded,solr,solr-sketch,opensearch,opensearch-sketch")
     parser.add_argument("--label", default="")
     options = parser.parse_args()
     documents = [Document(name, text) for name, text in islice(texts(options.texts), options.documents)]

@@ -686,7 +686,8 @@ def open_store(
 def _choose_reduction(name: str, wanted: Sequence[Reduction]) -> Reduction | None:
     """Return the first of the wanted reductions; raise ParameterError if the store cannot have all of them."""
     if wanted and "://" in name:
-        init = "; set up a Solr collection with 'whorl solr init --without-minhash'"
+        commands = (f"'whorl {server} init --without-minhash'" for server in ("solr", "opensearch"))
+        init = f"; set up a collection or an index with {' or '.join(commands)}"
         remedy = init if wanted[0] == "without_minhash" else ""
         raise ParameterError(f"{wanted[0]} is for a folder, and {name} is not one{remedy}")
     if "short_minhash" in wanted and len(wanted) > 1:

@@ -41,6 +41,9 @@ HEAP = click.option("--heap", default="768m", show_default=True, help="The JVM's
 CONTENT = click.option("--content", metavar="FIELD", help="The field with the texts, if whorl.toml does not name it.")
 NAME = click.option("--name", metavar="FIELD", help="The field with the names to show, if whorl.toml does not name it.")
 PASSAGES = operation_option(IndexOperation, "passages")
+_WITHOUT_MINHASH = click.option(
+    "--without-minhash", is_flag=True, help="Leave out MINHASH tokens, if you only need 'similar' and 'duplicates'."
+)
 #: URL of the collection or index; by default, the configured store.
 _url_argument = click.argument("url", required=False, callback=lambda _, __, url: url or _load_settings().store)
 
@@ -83,9 +86,7 @@ def solr_up(version: str, port: int, folder: Path | None, heap: str) -> None:
 @NAME
 @click.option("--dry-run", is_flag=True, help="Only print what would be added.")
 @click.option("--repair", is_flag=True, help="Also change what a run with the wrong field has left.")
-@click.option(
-    "--without-minhash", is_flag=True, help="Leave out MINHASH tokens, if you only need 'similar' and 'duplicates'."
-)
+@_WITHOUT_MINHASH
 @PASSAGES
 def solr_init(url: str, content: str | None, name: str | None, passages: int | None, **options: bool) -> None:
     """Add what fingerprint search needs to an existing collection.
@@ -207,8 +208,9 @@ def opensearch_up(port: int, folder: Path | None, nodes: int, heap: str, is_elas
 @CONTENT
 @NAME
 @click.option("--dry-run", is_flag=True, help="Only print what would be done.")
+@_WITHOUT_MINHASH
 @PASSAGES
-def opensearch_init(url: str, content: str | None, name: str | None, dry_run: bool, passages: int | None) -> None:
+def opensearch_init(url: str, content: str | None, name: str | None, passages: int | None, **options: bool) -> None:
     """Create an index, or add the fields that fingerprint search needs to an existing one.
 
     Existing fields are not changed. If a field with one of whorl's names has another mapping, the command says so and
@@ -220,9 +222,9 @@ def opensearch_init(url: str, content: str | None, name: str | None, dry_run: bo
     from whorl.settings.settings import write_file
 
     scheme = passage_scheme(passages)
-    for line in [*initialise(client, names, dry_run=dry_run, content=content, passages=scheme)]:
+    for line in [*initialise(client, names, content=content, passages=scheme, **options)]:
         click.echo(line)
-    if line := write_file(url, names, dry_run=dry_run):
+    if line := write_file(url, names, dry_run=options["dry_run"]):
         click.echo(line)
 
 

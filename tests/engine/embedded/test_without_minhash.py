@@ -199,7 +199,7 @@ def test_the_option_is_for_folders_only() -> None:
     """
     Other stores are set up by commands of their own.
     """
-    with pytest.raises(ParameterError, match="whorl solr init --without-minhash"):
+    with pytest.raises(ParameterError, match="'whorl solr init --without-minhash' or 'whorl open"):
         open_store("http://localhost:8983/solr/whorl", without_minhash=True)
     with pytest.raises(ParameterError, match="short_minhash is for a folder"):
         open_store("http://localhost:8983/solr/whorl", short_minhash=True)

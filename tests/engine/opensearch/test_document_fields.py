@@ -214,7 +214,9 @@ def test_a_new_index_keeps_nothing_twice() -> None:
     body = index_body(FieldNames(content="body"))
     assert body["settings"] == {}
     assert body["mappings"]["_source"] == {"excludes": [OWN]}
-    assert set(body["mappings"]["properties"]) == {*MAPPING, *CLUSTER_FIELDS, "name", "body", "properties"}
+    without = {*MAPPING, *CLUSTER_FIELDS, "name", "body", "properties"}
+    assert set(body["mappings"]["properties"]) == {*without, MINHASH}
+    assert set(index_body(FieldNames(content="body"), without_minhash=True)["mappings"]["properties"]) == without
 
 
 @pytest.mark.parametrize("name", [*MAPPING])

@@ -18,7 +18,7 @@ from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import create, initialise
 from whorl.engine.opensearch.document_fields import MAPPING, PASSAGE_FIELDS, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
-from whorl.engine.opensearch.foreign_minhash import foreign_tokens
+from whorl.engine.opensearch.foreign_minhash import read_index_tokens
 from whorl.engine.opensearch.update_documents import backfill
 from whorl.engine.server_engine import ServerAccess
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
@@ -128,7 +128,7 @@ def sent_requests() -> list[tuple[str, str, dict[str, str], Any]]:
     store.engine.search(BoundPlan(several), start=0, rows=10)
     foreign, other = asking({"properties": {"content": {"type": "text"}}}, {})
     list(initialise(other, names))
-    foreign_tokens(other, names)
+    read_index_tokens(other, names)
     other.term_vectors(["a"], "content")
     other.terms_of(TEXT, "content", "content")
     return [*server.requests, *foreign.requests]

@@ -20,7 +20,7 @@ from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import initialise
 from whorl.engine.opensearch.engine import OpenSearchEngine
-from whorl.engine.opensearch.foreign_minhash import choose_field, foreign_tokens, minhash_fields, probe_field
+from whorl.engine.opensearch.foreign_minhash import choose_field, minhash_fields, probe_field, read_index_tokens
 from whorl.engine.opensearch.update_documents import backfill
 from whorl.errors import NoSketchesError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign
@@ -194,7 +194,7 @@ def test_tokens_are_read_from_any_kind_of_field(
     """
     names = FieldNames(minhash="content" if "more" in properties else "MINHASH")
     with filled(other_url, properties, **mappings) as client:
-        tokens = foreign_tokens(client, names)
+        tokens = read_index_tokens(client, names).foreign
         assert tokens is not None
         assert tokens.field.is_made_by_whorl
         signatures = tokens.signatures(dict.fromkeys([*TEXTS, "gone", "x" * 600], True))

@@ -41,7 +41,17 @@ from whorl.engine.opensearch.create_index import (
     searchable_text,
     splits_names,
 )
-from whorl.engine.opensearch.document_fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, passage_scheme
+from whorl.engine.opensearch.document_fields import (
+    ID,
+    MAPPING,
+    MINHASH,
+    OWN,
+    PASSAGES,
+    SCHEME,
+    IndexFeatures,
+    Json,
+    passage_scheme,
+)
 from whorl.engine.opensearch.foreign_minhash import (
     LONG_PROBE,
     MinHashField,
@@ -93,7 +103,7 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
         *(_foreign_tokens(client, foreign_fields, names) if is_foreign else ()),
     ]
     if not is_foreign and not any(finding.level is Severity.ERROR for finding in findings):
-        findings += [*_documents(client, mapping, names), *_scripts(client)]
+        findings += [*_no_minhash(client, mapping), *_documents(client, mapping, names), *_scripts(client)]
     return sort_findings(findings)
 
 
@@ -171,12 +181,21 @@ def _limits(client: IndexClient, settings: Json) -> Iterator[Finding]:
         yield warning("durability", message, "set index.translog.durability to request")
 
 
+def _no_minhash(client: IndexClient, mapping: Json) -> Iterator[Finding]:
+    if not field_definition(mapping, MINHASH):
+        problem = f"there is no field {MINHASH!r}: FINGERPRINT queries by tokens cannot be asked"
+        remedy = f"whorl opensearch init {client.store_url}, then backfill, where those are wanted"
+        yield note("no-minhash", f"{problem}, only 'whorl similar' and what else goes by sketches", remedy)
+
+
 def _documents(client: IndexClient, mapping: Json, names: FieldNames) -> Iterator[Finding]:
     total, without = client.total(), client.count(missing_fields_query())
     with_text = client.count(missing_fields_query(text=searchable_text(mapping, names)))
     others = client.count({"bool": {**missing_fields_query()["bool"], "filter": [{"exists": {"field": SCHEME}}]}})
     passages = passage_scheme(field_definition(mapping, PASSAGES))
-    unread = client.count(missing_fields_query(passages=passages)) - without if passages else 0
+    unread = client.count(missing_fields_query(IndexFeatures(passages, minhash=False))) - without if passages else 0
+    has_tokens = bool(field_definition(mapping, MINHASH))
+    tokenless = client.count(missing_fields_query(IndexFeatures())) - without if has_tokens else 0
     if total:
         message = f"{total - without:,} of {total:,} documents can be found by fingerprint"
         yield (ok if total > without else warning)("documents", message)
@@ -187,6 +206,9 @@ def _documents(client: IndexClient, mapping: Json, names: FieldNames) -> Iterato
         problem = f"{with_text:,} documents lack our fields and are not found"
         message = f"{problem}: indexed by others, or changed in part by others"
         yield warning("without-fields", message, f"whorl opensearch backfill {client.store_url}")
+    if tokenless:
+        message = f"{tokenless:,} documents have no MINHASH tokens, so FINGERPRINT does not find them"
+        yield warning("without-minhash", message, f"whorl opensearch backfill {client.store_url}")
     if unread:
         yield missing_passages_warning(unread, f"whorl opensearch backfill {client.store_url}")
     if others:

@@ -24,6 +24,8 @@ from whorl.engine.opensearch.document_fields import (
     CLUSTER_FIELDS,
     ID,
     MAPPING,
+    MINHASH,
+    MINHASH_FIELDS,
     OWN,
     PASSAGE_FIELDS,
     PASSAGES,
@@ -103,7 +105,7 @@ def splits_names(mapping: Json) -> bool:
 
 
 def definition_differences(mapping: Json) -> Iterator[str]:
-    for name, definition in {**MAPPING, **PASSAGE_FIELDS, **CLUSTER_FIELDS}.items():
+    for name, definition in {**MAPPING, **MINHASH_FIELDS, **PASSAGE_FIELDS, **CLUSTER_FIELDS}.items():
         field = field_definition(mapping, name)
         for key, value in definition.items() if field else ():
             actual = field.get(key, _DEFAULTS.get(key, value))
@@ -144,11 +146,13 @@ def initialise(
     dry_run: bool = False,
     content: str | None = None,
     passages: PassageScheme | None = None,
+    without_minhash: bool = False,
 ) -> Iterator[str]:
     """Create an index, or add missing fields to an existing index; yield a line for each step.
 
     Args:
         content: Field of the texts, if it is not the field in `names`.
+        without_minhash: Do not add the field of MinHash tokens, which only FINGERPRINT queries need.
 
     Raises:
         SchemaError: One of whorl's fields exists with another definition, or the texts are in another field.
@@ -160,14 +164,14 @@ def initialise(
     if present is None:
         yield f"{would}make the index {client.index}, its numbers of shards and replicas those of the cluster"
         if not dry_run:
-            create(client, names, passages=passages)
+            create(client, names, passages=passages, without_minhash=without_minhash)
         return
     if content is None and not field_definition(present, ID):
         texts = find_stored_texts(client, present, names)
         likely = guess_name_field(names, partial(field_definition, present))
         require_named_text(client.url, f"whorl opensearch init {client.store_url}", texts, names, likely)
     _require_scheme(client, present, passages)
-    wanted = mapping(names, passages=passages)
+    wanted = mapping(names, passages=passages, without_minhash=without_minhash)
     missing = _missing(client, present, wanted)
     if missing and not dry_run:
         try:
@@ -210,10 +214,12 @@ def _add_fields(client: IndexClient, present: Json, missing: Json) -> None:
     client.add_fields({name: field for name, field in missing.items() if "." not in name}, about)
 
 
-def create(client: IndexClient, names: FieldNames, *, passages: PassageScheme | None = None) -> None:
+def create(
+    client: IndexClient, names: FieldNames, *, passages: PassageScheme | None = None, without_minhash: bool = False
+) -> None:
     """Create the index, unless another client has just created it."""
     try:
-        client.create(index_body(names, passages=passages))
+        client.create(index_body(names, passages=passages, without_minhash=without_minhash))
     except EngineResponseError as error:
         if "already exists" not in error.detail:
             raise
@@ -239,12 +245,24 @@ def ensure_index(client: IndexClient, names: FieldNames, *, passages: PassageSch
     if passages and scheme is None:
         raise without_passage_field(client)
     has_clusters = all(field_definition(present, name) for name in CLUSTER_FIELDS)
-    return IndexFeatures(scheme, has_clusters, splits_names(present), not missing_texts_reason(present, names.content))
+    return IndexFeatures(
+        scheme,
+        has_clusters,
+        splits_names(present),
+        keeps_texts=not missing_texts_reason(present, names.content),
+        minhash=bool(field_definition(present, MINHASH)),
+    )
 
 
 def without_passage_field(client: IndexClient) -> SchemaError:
     message = f"{client.url} has no field for passages; 'whorl opensearch init {client.store_url} --passages' adds it"
     return SchemaError(message)
+
+
+def without_minhash_field(client: IndexClient) -> SchemaError:
+    problem = f"{client.url} has no field {MINHASH!r}, which FINGERPRINT asks"
+    init, backfill = f"'whorl opensearch init {client.store_url}'", f"'whorl opensearch backfill {client.store_url}'"
+    return SchemaError(f"{problem}; {init} adds it, {backfill} fills it, and 'whorl similar' needs none")
 
 
 @guard_response

@@ -9,7 +9,7 @@ document does not contain these fields; sketch, scheme and digest are stored fie
     whorl_values         whole (not tokenized) values, prefixed with field and type; the terms sort like the values
     whorl_fields         names of the document's fields, each with its type
     whorl_handles        the properties that can identify the document, in addition to its id
-    whorl_minhash        the distinct MinHash tokens
+    whorl_minhash        the distinct MinHash tokens; optional
     whorl_sample         the look-up tokens of the sketch
     whorl_size           the number of distinct shingles of the text
     whorl_sketch         the sketch; missing in a short document if its text is stored: whorl computes it from the text
@@ -64,13 +64,14 @@ MAPPING: Mapping[str, Json] = {
     VALUES: _WHOLE,
     FIELDS: _WHOLE,
     REFERENCES: _WHOLE,
-    MINHASH: _TOKENS,
     SAMPLE: _TOKENS,
     SKETCH: {"type": "binary", "store": True},
     SIZE: {"type": "long"},
     SCHEME: {"type": "keyword", "store": True},
     DIGEST: {"type": "keyword", "index": False, "doc_values": False, "store": True},
 }
+#: Optional fields: only FINGERPRINT queries need the MinHash tokens, and only `sources` the passages.
+MINHASH_FIELDS: Mapping[str, Json] = {MINHASH: _TOKENS}
 PASSAGE_FIELDS: Mapping[str, Json] = {PASSAGES: _TOKENS}
 #: Key of the scheme in the metadata of the passage field.
 _SCHEME = "scheme"
@@ -104,12 +105,14 @@ class IndexFeatures:
         clusters: Whether the index has the fields of cluster labels.
         split_names: Whether the index has the words of names split at `_` and `.`.
         keeps_texts: Whether the sources contain the texts.
+        minhash: Whether the index has the field of MinHash tokens.
     """
 
     passages: PassageScheme | None = None
     clusters: bool = False
     split_names: bool = True
     keeps_texts: bool = True
+    minhash: bool = True
 
 
 def own_fields(documents: Sequence[Document], names: FieldNames, features: IndexFeatures) -> Iterator[Json]:
@@ -135,7 +138,7 @@ def own_fields(documents: Sequence[Document], names: FieldNames, features: Index
             yield {
                 **_content_fields(document, names, features),
                 WORDS: [*filter(None, words)],
-                MINHASH: minhash,
+                **({MINHASH: minhash} if features.minhash else {}),
                 SAMPLE: sample,
                 # None removes the value in a partial update.
                 SKETCH: encode_sketch(sketch, scheme, document.text if features.keeps_texts else None),
@@ -242,7 +245,9 @@ def _collect(fields: Mapping[str, Any], prefix: str, properties: dict[str, list[
                 properties.setdefault(f"{prefix}{name}", []).append(value)
 
 
-def mapping(names: FieldNames, *, passages: PassageScheme | None = None) -> dict[str, Json]:
+def mapping(
+    names: FieldNames, *, passages: PassageScheme | None = None, without_minhash: bool = False
+) -> dict[str, Json]:
     # The cluster indexes only whorl's fields, so a property of any type fits the mapping.
     source = {
         names.name: {"type": "keyword", "index": False, "doc_values": False},
@@ -251,7 +256,8 @@ def mapping(names: FieldNames, *, passages: PassageScheme | None = None) -> dict
     }
     # Store the scheme of the passage hashes in the metadata of their field, where `passage_scheme` finds it.
     of_passages = {PASSAGES: {**PASSAGE_FIELDS[PASSAGES], "meta": {_SCHEME: passages.name}}} if passages else {}
-    return {**MAPPING, **CLUSTER_FIELDS, **of_passages, **source}
+    of_tokens = {} if without_minhash else MINHASH_FIELDS
+    return {**MAPPING, **of_tokens, **CLUSTER_FIELDS, **of_passages, **source}
 
 
 def passage_scheme(field: Json) -> PassageScheme | None:
@@ -263,10 +269,11 @@ def passage_scheme(field: Json) -> PassageScheme | None:
     return PassageScheme() if name is None else PassageScheme.parse(name)
 
 
-def index_body(names: FieldNames, *, passages: PassageScheme | None = None) -> Json:
+def index_body(names: FieldNames, *, passages: PassageScheme | None = None, without_minhash: bool = False) -> Json:
     """Return the body of a request for a new index; the cluster chooses the numbers of shards and replicas."""
+    properties = mapping(names, passages=passages, without_minhash=without_minhash)
     mappings = {"dynamic": False, "_meta": SPLIT_NAMES, "_source": {"excludes": [OWN]}}
-    return {"settings": {}, "mappings": {**mappings, "properties": mapping(names, passages=passages)}}
+    return {"settings": {}, "mappings": {**mappings, "properties": properties}}
 
 
 @lru_cache
@@ -277,6 +284,8 @@ def scheme_value(scheme: Scheme, sketch_scheme: SketchScheme) -> str:
 #: Value of `whorl_scheme` for whorl's own schemes, and the query for documents with this value.
 OWN_SCHEMES = scheme_value(OWN_SCHEME, OWN_SKETCH_SCHEME)
 HAS_OWN_FIELDS: Json = {"term": {SCHEME: {"value": OWN_SCHEMES}}}
+#: Query for documents that have shingles but no MinHash tokens.
+WITHOUT_TOKENS: Json = {"bool": {"filter": {"range": {SIZE: {"gte": 1}}}, "must_not": {"exists": {"field": MINHASH}}}}
 
 
 def encode_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:

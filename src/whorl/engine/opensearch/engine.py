@@ -20,6 +20,7 @@ from whorl.engine.opensearch.create_index import (
     file_base,
     searchable_text,
     splits_names,
+    without_minhash_field,
     without_passage_field,
 )
 from whorl.engine.opensearch.document_fields import (
@@ -35,6 +36,7 @@ from whorl.engine.opensearch.document_fields import (
     SCHEME,
     SIZE,
     SKETCH,
+    WITHOUT_TOKENS,
     WORDS,
     Json,
     name_in,
@@ -46,7 +48,7 @@ from whorl.engine.opensearch.document_fields import (
     text_in,
     without_text,
 )
-from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens, read_texts
+from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, read_index_tokens, read_texts
 from whorl.engine.opensearch.request_body import (
     facet_aggregations,
     id_field,
@@ -68,6 +70,7 @@ from whorl.engine.protocol import (
     Facet,
     FacetResult,
     LookUp,
+    MinHashPart,
     ScanBatch,
     concurrent_change_error,
     plan_among,
@@ -92,7 +95,7 @@ from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.query.plan.fields_and_values import Fields
-from whorl.query.plan.nodes import BoundPlan, Kind
+from whorl.query.plan.nodes import BoundPlan, Kind, SharedBands, SharedTokens, leaves
 
 #: Maximum number of references or documents in a request.
 _AT_ONCE = 200
@@ -111,12 +114,17 @@ class OpenSearchEngine(ServerEngine):
         self._client, self._names = client, names
         self._largest = self._until_refresh(self._largest_now)
         self._gaps = self._until_refresh(self._gaps_now)
-        self._remembered_tokens = TtlCache(lambda _: foreign_tokens(client, names), _TOKENS_SECONDS)
+        self._without_tokens = self._until_refresh(self._without_tokens_now)
+        self._tokens = TtlCache(lambda _: read_index_tokens(client, names), _TOKENS_SECONDS)
 
     @property
     def _foreign(self) -> ForeignTokens | None:
         """Reader of the MinHash tokens that the cluster makes; None if searches use whorl's fields."""
-        return self._remembered_tokens()
+        return self._tokens().foreign
+
+    @property
+    def minhash(self) -> MinHashPart:
+        return "whole" if self._foreign or self._tokens().has_own else "none"
 
     @property
     def scheme(self) -> Scheme:
@@ -399,6 +407,11 @@ class OpenSearchEngine(ServerEngine):
         return self._foreign.field if self._foreign else None
 
     def _translate_plan(self, plan: BoundPlan) -> Json:
+        """Return the query of a plan; raise SchemaError if it needs MinHash tokens that the index lacks."""
+        needs_tokens = any(isinstance(leaf, SharedTokens | SharedBands) for leaf in leaves(plan.root))
+        # Another client may have just added the field, so read the mapping again before refusing the query.
+        if needs_tokens and self.minhash == "none" and not self._tokens.not_older_than(0.0).has_own:
+            raise without_minhash_field(self._client)
         return translate(plan, self.scheme, self._token_field)
 
     def _hits_of(self, plan: BoundPlan, order: Sequence[Order] = ()) -> Json:
@@ -424,12 +437,18 @@ class OpenSearchEngine(ServerEngine):
         if by == "phrases":
             return ()
         total, unfound, without_sketch = self._gaps()
+        has_tokens = total and by == "tokens" and self._tokens().has_own
         lacking = without_sketch if by == "sketches" else unfound
-        if not lacking:
-            return ()
         lack = "have no sketch and cannot be found so" if lacking > unfound else "lack whorl's fields and are not found"
+        counts = [(lacking, lack)]
+        if has_tokens:
+            counts.append((self._without_tokens(), "have no MINHASH tokens and are not found"))
         makes = f"'whorl opensearch backfill {self._client.store_url}' makes them"
-        return (f"{lacking:,} of {total:,} documents {lack}; {makes}",)
+        return tuple(f"{count:,} of {total:,} documents {lack}; {makes}" for count, lack in counts if count)
+
+    def _without_tokens_now(self) -> int:
+        """Count the documents that have whorl's fields, but no MinHash tokens, because the field was added later."""
+        return self._client.count({"bool": {"filter": [match_all(), WITHOUT_TOKENS]}})
 
     def _gaps_now(self) -> tuple[int, int, int]:
         """Count all documents, the documents that no search finds, and the documents that no sketch search finds.

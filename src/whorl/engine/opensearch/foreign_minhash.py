@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.index_terms import PROBE
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import field_definition
-from whorl.engine.opensearch.document_fields import ID, OWN, Json, text_in
+from whorl.engine.opensearch.document_fields import ID, MINHASH, OWN, Json, text_in
 from whorl.errors import EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.minhash.signature_and_tokens import Signature, TokenEncoding, combine_values, from_distinct
@@ -174,8 +174,20 @@ def _flatten(mapping: Json, prefix: str = "") -> Iterator[tuple[str, tuple[str, 
 _AT_ONCE = 200
 
 
-def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | None:
-    """Return a reader of the cluster's MinHash tokens; None if the index has whorl's fields, or no MinHash field.
+class IndexTokens(NamedTuple):
+    """MinHash tokens of an index.
+
+    Args:
+        foreign: Reader of the cluster's tokens; None if the index has whorl's fields, or no MinHash field.
+        has_own: Whether FINGERPRINT looks up whorl's tokens; also True if the index lacks all fields of whorl.
+    """
+
+    foreign: ForeignTokens | None
+    has_own: bool
+
+
+def read_index_tokens(client: IndexClient, names: FieldNames) -> IndexTokens:
+    """Find out which MinHash tokens an index has. An index that does not exist yet gets whorl's.
 
     Raises:
         SchemaError: Several token fields or indexes exist, but the settings name none of them; or whorl cannot read the
@@ -184,16 +196,17 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
     try:
         mapping = client.mapping(OWN)
         if mapping is None or field_definition(mapping, ID):
-            return None
+            return IndexTokens(None, has_own=mapping is None or bool(field_definition(mapping, MINHASH)))
         mapping, settings = client.mapping() or {}, client.settings()
     except EngineResponseError as error:
         # Searches do not need the mapping, and the user may have only the right to search, so go on without it.
         if error.status == 403:
-            return None
+            return IndexTokens(None, has_own=True)
         raise
     field = choose_field(minhash_fields(mapping, settings), names.minhash)
     fields = (name for name, _ in _flatten(mapping))
-    return ForeignTokens(client, names, probe_field(client, field), fields) if field else None
+    foreign = ForeignTokens(client, names, probe_field(client, field), fields) if field else None
+    return IndexTokens(foreign, has_own=foreign is None)
 
 
 class ForeignTokens:

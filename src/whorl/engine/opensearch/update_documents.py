@@ -32,6 +32,7 @@ from whorl.engine.opensearch.document_fields import (
     PASSAGES,
     PROPERTIES,
     SCHEME,
+    WITHOUT_TOKENS,
     IndexFeatures,
     Json,
     document_in,
@@ -41,7 +42,6 @@ from whorl.engine.opensearch.document_fields import (
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.server_engine import explain_refusals, guard_response, guard_responses
 from whorl.errors import DocumentError, SchemaError
-from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document
 from whorl.query.plan.nodes import BoundPlan
 
@@ -49,6 +49,8 @@ from whorl.query.plan.nodes import BoundPlan
 CONFLICT, _MISSING = 409, 404
 #: Maximum number of clusters to count in one request.
 _COUNTED_AT_ONCE = 10_000
+#: No optional fields, for queries about the required fields alone.
+_NO_FEATURES = IndexFeatures(minhash=False)
 _LABEL_FIELDS: Json = {"_source": False, "docvalue_fields": list(CLUSTER_FIELDS)}
 
 
@@ -67,22 +69,24 @@ def prepare(client: IndexClient, names: FieldNames, *, all_documents: bool = Fal
     if reason := missing_texts_reason(mapping, names.content):
         raise SchemaError(f"{client.url} gives no texts back: {reason}; index the documents again (whorl index)")
     client.refresh()
-    return client.count(missing_fields_query(all_documents=all_documents, passages=features.passages))
+    return client.count(missing_fields_query(features, all_documents=all_documents))
 
 
 def missing_fields_query(
-    *, all_documents: bool = False, passages: PassageScheme | None = None, text: str | None = None
+    features: IndexFeatures = _NO_FEATURES, *, all_documents: bool = False, text: str | None = None
 ) -> Json:
     """Return the query for documents without whorl's fields, or with fields for other schemes.
 
     Args:
+        features: Also match documents without passages or MinHash tokens, if the index has fields for them.
         all_documents: Match all documents.
-        passages: Also match documents without passages of this scheme.
         text: Match only documents with a value in this field (`searchable_text`), or with fields for another scheme.
     """
     has = [HAS_OWN_FIELDS]
-    if passages:
-        has.append({"term": {PASSAGES: {"value": passages.name}}})
+    if features.passages:
+        has.append({"term": {PASSAGES: {"value": features.passages.name}}})
+    if features.minhash:
+        has.append({"bool": {"must_not": WITHOUT_TOKENS}})
     if all_documents:
         return {"match_all": {}}
     with_text = [{"exists": {"field": field}} for field in (text, SCHEME) if text]
@@ -106,14 +110,14 @@ def backfill(
     require_batch(batch)
     total = prepare(client, names, all_documents=all_documents)
     features = ensure_index(client, names)
-    query = missing_fields_query(all_documents=all_documents, passages=features.passages)
+    query = missing_fields_query(features, all_documents=all_documents)
     body: Json = {"query": query, "size": batch, "seq_no_primary_term": True, "_source": {"excludes": [OWN]}}
     return fill_batches(
         total,
         client.scroll(body),
         partial(_fill, client, names, features),
         commit=client.refresh,
-        lacking=lambda: client.count(missing_fields_query(passages=features.passages)),
+        lacking=lambda: client.count(missing_fields_query(features)),
         progress=progress,
     )
 
