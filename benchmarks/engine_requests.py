@@ -25,7 +25,8 @@ _TIMEOUT_SECONDS = 60.0
 def recorded() -> Iterator[list[requests.PreparedRequest]]:
     """Record this process's requests in a list, to send them again.
 
-    It records at the connection, below all of whorl's code.
+    It records at the connection, below all of whorl's code. It leaves out requests that the server refuses, such as the
+    question for the state of a cluster, which a standalone Solr refuses.
     """
     heard: list[requests.PreparedRequest] = []
     ask = ServerConnections.request
@@ -34,8 +35,10 @@ def recorded() -> Iterator[list[requests.PreparedRequest]]:
         connections: ServerConnections, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
     ) -> urllib3.BaseHTTPResponse:
         url = urljoin(connections.url, target)
-        heard.append(requests.Request(method, url, headers=dict(headers), data=body).prepare())
-        return ask(connections, method, target, body, headers)
+        response = ask(connections, method, target, body, headers)
+        if response.status < requests.codes.bad_request:
+            heard.append(requests.Request(method, url, headers=dict(headers), data=body).prepare())
+        return response
 
     with patch.object(ServerConnections, "request", record):
         yield heard
