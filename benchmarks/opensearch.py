@@ -46,6 +46,7 @@ from whorl.engine.server_engine import ServerAccess
 from whorl.fingerprint.fingerprint_texts import text_hashes
 from whorl.fingerprint.shingling import Scheme
 from whorl.search.similar.find_similar import SketchSearch
+from whorl.search.similar.results import RankedHits
 
 HERE = Path(__file__).resolve().parent
 KEPT = (0.95, 0.85, 0.7, 0.5)
@@ -135,7 +136,7 @@ def whorl_ways(store: Store) -> dict[str, Way]:
         return [hit.id for hit in store.search(f'FINGERPRINT:"{name}"_{least}', rows=ROWS).hits]
 
     def not_verified(name: str, least: int) -> list[str]:
-        with patch.object(SketchSearch, "_judge_candidates", lambda *_: []):
+        with patch.object(SketchSearch, "_judge_candidates", lambda *_: RankedHits()):
             return similar(name, least)
 
     return {"similar": similar, "not verified": not_verified, "FINGERPRINT": fingerprint}
