@@ -51,7 +51,7 @@ def query_times(
             sketch_plan._branches.cache_clear()
             gc.collect()
             rounds.append([cpu_ms(partial(ask, store, name)) for name in names])
-        yield what, statistics.median(rounds[0]), statistics.median(map(min, *rounds[1:]))
+        yield what, statistics.median(rounds[0]), statistics.median(map(min, zip(*rounds[1:], strict=True)))
 
 
 def packed(folder: Path, paragraphs: Iterable[Document]) -> float:
