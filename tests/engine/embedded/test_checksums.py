@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.embedded.stores import fill
+from whorl import Document, open_store
 from whorl.engine.embedded.store_files import INDEX, IndexBrokenError
 from whorl.engine.embedded.text_index import META, PartReader, require_sound, segment_files
 
@@ -69,3 +70,27 @@ def test_a_file_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     (folder / META).write_bytes((folder / META).read_bytes())
     reader.searcher()
     assert read[first:] == [path.name]
+
+
+@pytest.mark.parametrize(
+    ("part", "damaged"),
+    [
+        (b'"segments"', b'"segmentr"'),
+        (b'"segment_id"', b'"segment_ie"'),
+        (b'"segment_id":"', b'"segment_id":0,"x":"'),
+        (b'"opstamp":', b'"opsuamp":'),
+        (b"{", b"[{"),
+    ],
+)
+def test_a_damaged_list_of_segments_is_written_again(tmp_path: Path, part: bytes, damaged: bytes) -> None:
+    """
+    If `meta.json` is other JSON than tantivy writes, the index is built again, and no answer changes.
+    """
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("a", "copper of the mine"), Document("b", "copper of the river")])
+        store.delete(["b"])
+    for meta in (tmp_path / "store" / INDEX).rglob(META):
+        raw = meta.read_bytes().replace(part, damaged)
+        meta.write_bytes(raw + b"]" if damaged == b"[{" else raw)
+    with open_store(tmp_path / "store") as store:
+        assert [hit.id for hit in store.search("copper").hits] == ["a"]

@@ -456,12 +456,16 @@ class PartReader:
 
 
 def segment_files(folder: Path) -> Iterator[Path]:
-    """Yield the files of all segments in a tantivy folder."""
-    for segment in json.loads((folder / META).read_bytes())["segments"]:
-        name = segment["segment_id"].replace("-", "")
+    """Yield the files of all segments in a tantivy folder; raise ValueError if META is damaged."""
+    meta = json.loads((folder / META).read_bytes())
+    try:
+        segments = [(segment["segment_id"].replace("-", ""), segment.get("deletes")) for segment in meta["segments"]]
+        deletions = [f"{name}.{deletes['opstamp']}.del" for name, deletes in segments if deletes]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"{META} is damaged ({error})") from error
+    for name, _ in segments:
         yield from (path for ending in _ENDINGS if (path := folder / f"{name}.{ending}").exists())
-        if deletes := segment.get("deletes"):
-            yield folder / f"{name}.{deletes['opstamp']}.del"
+    yield from (folder / name for name in deletions)
 
 
 def require_sound(path: Path) -> None:
