@@ -91,7 +91,8 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     [(1, 6), (0, 3)]
     """
     ranges, owners, is_open = concatenate_ranges(covers), array_of_each_range(covers), is_counted.copy()
-    counts = count_words_in(ranges, cumulate_counted(is_open)), ranges[:, 1] - ranges[:, 0]
+    before = cumulate_counted(is_open)
+    counts = count_words_in(ranges, before), ranges[:, 1] - ranges[:, 0]
     gains, totals = (np.bincount(owners, weights, len(covers)).astype(np.int64).tolist() for weights in counts)
     # Heap with the best document on top. The number of words that a document adds can only decrease, so recount only
     # the top one.
@@ -100,10 +101,10 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     while heap:
         require_time()
         known, total, at = heap[0]
-        places = word_indices(covers[at])
-        gain = int(np.count_nonzero(is_open[places]))
+        gain = int(count_words_in(covers[at], before).sum())
         if gain == -known:
-            is_open[places] = False
+            is_open[word_indices(covers[at])] = False
+            before = cumulate_counted(is_open)
             yield at, gain
         if gain == -known or not gain:
             heappop(heap)
