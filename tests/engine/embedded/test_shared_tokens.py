@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import tracemalloc
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +18,26 @@ from hypothesis import strategies as st
 from tests.sampling import thorough
 from whorl.engine.embedded import segments, shared_tokens
 from whorl.engine.embedded.segmented_token_index import DocumentTokens, TokenIndex, TokenSnapshot
-from whorl.engine.embedded.shared_tokens import ScoredDocuments, best_page, has_only_tokens, match_tokens
+from whorl.engine.embedded.shared_tokens import (
+    ScoredDocuments,
+    best_page,
+    has_only_tokens,
+    match_tokens,
+    passage_postings,
+)
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
-from whorl.query.plan.nodes import Bool, BoundNode, MatchAll, Nothing, SharedBands, SharedTokens, SketchTokens, Words
+from whorl.fingerprint.winnowing import PassageScheme
+from whorl.query.plan.nodes import (
+    Bool,
+    BoundNode,
+    MatchAll,
+    Nothing,
+    PassageHashes,
+    SharedBands,
+    SharedTokens,
+    SketchTokens,
+    Words,
+)
 
 SCHEME = SketchScheme()
 #: Tokens and sizes by document number; the sketch has the even tokens.
@@ -98,6 +117,48 @@ def plain(plan: BoundNode) -> dict[int, float]:
             return scores
         case _:
             return {}
+
+
+@pytest.mark.parametrize("most_cached", [0, 40, 1_000])
+def test_documents_of_passage_hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_cached: int) -> None:
+    """
+    The documents of frequent and rare passage hashes are found, also among copies, if cached, and after an update.
+    """
+    monkeypatch.setattr(shared_tokens, "_FREQUENT", 2)
+    monkeypatch.setattr(shared_tokens, "_MOST_CACHED_NUMBERS", most_cached)
+    scheme = PassageScheme()
+    index = TokenIndex(tmp_path / "tokens", "mine", (64, SCHEME.bits, scheme.bits))
+    index.make()
+    chance, documents = random.Random(3), dict[int, frozenset[int]]()
+    for applied in range(1, 4):
+        own = frozenset(chance.sample(range(12), 6))
+        changes = {number: frozenset(chance.sample(range(12), 5)) for number in chance.sample(range(20), 8)}
+        changes |= dict.fromkeys(chance.sample(range(20), 5), own)
+        none = np.empty(0, np.uint64)
+        index.replace(
+            {
+                number: DocumentTokens(9, (none, none, np.array(sorted(has), np.uint64)))
+                for number, has in changes.items()
+            }
+        )
+        index.commit(applied)
+        documents |= changes
+        snapshot = index.snapshot()
+        for _ in range(20):
+            hashes = chance.sample(range(14), chance.randint(0, 6))
+            holders = [sorted(number for number, has in documents.items() if each in has) for each in hashes]
+            indices, numbers, frequent = postings = passage_postings(snapshot, np.array(hashes, np.int64))
+            assert postings.counts(len(hashes)).tolist() == [*map(len, holders)]
+            assert {at: own.tolist() for at, own in frequent.items()} == {
+                at: own for at, own in enumerate(holders) if len(own) > 2
+            }
+            pairs = {(at, number) for at, own in enumerate(holders) if len(own) <= 2 for number in own}
+            assert {*zip(indices.tolist(), numbers.tolist(), strict=True)} == pairs
+            matches = match_tokens(PassageHashes("text", scheme, tuple(hashes)), snapshot)
+            scores = dict(zip(matches.numbers.tolist(), matches.scores.tolist(), strict=True))
+            assert scores == {number: float(n) for number, n in Counter(chain.from_iterable(holders)).items()}
+            assert sum(map(len, snapshot.frequent_passages.values())) <= most_cached
+        assert bool(snapshot.frequent_passages) == (most_cached > 0)
 
 
 TOKENS = st.one_of(st.integers(0, 9), st.sampled_from([(1 << 64) - 1, 1 << 64, 1 << 100]))

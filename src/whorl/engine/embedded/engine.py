@@ -27,8 +27,8 @@ from whorl.engine.embedded.cluster_labels import EmbeddedLabels
 from whorl.engine.embedded.database import SKETCH_SCHEME, RecordDatabase, StoreOptions
 from whorl.engine.embedded.prepare_documents import Change, DocumentPreparation
 from whorl.engine.embedded.search import PlanRunner
-from whorl.engine.embedded.segments import PASSAGES, Numbers, Tokens
-from whorl.engine.embedded.shared_tokens import document_frequencies
+from whorl.engine.embedded.segments import Numbers, Tokens
+from whorl.engine.embedded.shared_tokens import passage_postings
 from whorl.engine.embedded.store_files import (
     INDEX,
     LOCK,
@@ -599,7 +599,8 @@ class EmbeddedEngine(Engine):
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
         wanted = np.array(numbers, np.int64)
-        return list(self._with_repair(lambda: document_frequencies(self._index.tokens(), PASSAGES, wanted)).tolist())
+        postings = self._with_repair(lambda: passage_postings(self._index.tokens(), wanted))
+        return list(postings.counts(wanted.size).tolist())
 
     def find_documents_with_passages(
         self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None

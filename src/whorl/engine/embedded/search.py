@@ -19,14 +19,14 @@ from whorl.arrays_and_batches import batches, find_sorted, sort_distinct
 from whorl.engine.embedded.database import Head, RecordDatabase, SketchedDocument
 from whorl.engine.embedded.prepare_documents import SCHEMA
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
-from whorl.engine.embedded.segments import PASSAGES, SKETCH, Numbers
+from whorl.engine.embedded.segments import SKETCH, Numbers
 from whorl.engine.embedded.shared_tokens import (
     ScoredDocuments,
     best_page,
     has_only_tokens,
     match_tokens,
+    passage_postings,
     shared_counts,
-    token_document_pairs,
 )
 from whorl.engine.embedded.store_files import IndexBrokenError
 from whorl.engine.embedded.store_index import StoreIndex
@@ -162,17 +162,22 @@ class PlanRunner:
         self, counts: Mapping[int, int], most: int, among: Collection[str], left_out: BoundPlan | None
     ) -> PassageMatches:
         wanted = np.array(list(counts), np.int64)
-        hash_indices, matching = token_document_pairs(self._index.tokens(), PASSAGES, wanted)
+        hash_indices, matching, frequent = passage_postings(self._index.tokens(), wanted)
         is_rare = np.array(list(counts.values()), np.int64) <= most
         required = np.array(list(self._records.numbers(among).values()), np.int64)
-        chosen = sort_distinct([matching[is_rare[hash_indices]].view(np.uint64), required.view(np.uint64)])
+        rare = [matching[is_rare[hash_indices]], *(numbers for index, numbers in frequent.items() if is_rare[index])]
+        chosen = sort_distinct([numbers.view(np.uint64) for numbers in (*rare, required)])
         id_of = self._records.ids(chosen.tolist())
         if left_out is not None and id_of:
             excluded = set(self.ids(left_out))
             id_of = {number: document_id for number, document_id in id_of.items() if document_id not in excluded}
         documents = np.array(list(id_of), np.int64)
         owners, is_known = find_sorted(documents, matching)
-        return PassageMatches(tuple(id_of.values()), owners[is_known], hash_indices[is_known])
+        pairs = [(owners[is_known], hash_indices[is_known])]
+        for index, numbers in frequent.items():
+            has_hash = find_sorted(numbers, documents)[1]
+            pairs.append((np.flatnonzero(has_hash), np.full(np.count_nonzero(has_hash), index)))
+        return PassageMatches(tuple(id_of.values()), *map(np.concatenate, zip(*pairs, strict=True)))
 
     def find_documents_with_phrases(self, phrases: Collection[tuple[str, ...]]) -> set[str]:
         queries = [folded_phrase_query("content", phrase) for phrase in phrases]

@@ -89,6 +89,8 @@ class TokenSnapshot:
     read_minhash: ReadMinHash | None = None
     #: Cached matches of clauses that need the documents' texts: numbers and scores of the documents, keyed by clause.
     matches_by_texts: dict[object, tuple[Numbers, npt.NDArray[np.float32]]] = field(default_factory=dict, compare=False)
+    #: Cached numbers, ascending, of the documents with a frequent passage hash, keyed by hash.
+    frequent_passages: dict[int, Numbers] = field(default_factory=dict, compare=False)
 
     @property
     def dropped_bits(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -30,6 +30,9 @@ _Clauses: TypeAlias = tuple[BoundNode, ...]
 _PARTS_AT_ONCE = 64
 #: Maximum number of clauses whose matches a snapshot caches (`TokenSnapshot.matches_by_texts`).
 _MOST_CACHED = 16
+#: A passage hash in more documents than this is frequent. A snapshot caches at most `_MOST_CACHED_NUMBERS` numbers of
+#: documents, 32 MB, so that texts with the same header do not read its postings again.
+_FREQUENT, _MOST_CACHED_NUMBERS = 1_000, 4_000_000
 _NO_NUMBERS, _NO_SCORES = np.empty(0, np.int64), np.empty(0, np.float32)
 
 
@@ -77,8 +80,11 @@ def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
             return _match_queries(snapshot, MINHASH, [_TokenQuery(tokens, minimum, weight)])[0]
         case SketchTokens():
             return _match_sketches(snapshot, [plan])[0]
-        case PassageHashes(numbers=numbers):
-            return _match_queries(snapshot, PASSAGES, [_TokenQuery(numbers)])[0]
+        case PassageHashes(numbers=hashes):
+            _, documents, frequent = passage_postings(snapshot, np.array(hashes, np.int64))
+            listed = np.concatenate([documents, *frequent.values()])
+            numbers, counts = _sums(listed, np.ones_like(listed))
+            return ScoredDocuments(numbers, counts.astype(np.float32))
         case SharedBands(bands=bands, weight=weight):
             return _match_bands(snapshot, bands, weight)
         case Bool():
@@ -179,20 +185,46 @@ def _match_all(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[
     return [match_tokens(plan, snapshot) for plan in plans]
 
 
-def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Numbers:
-    """Return the number of documents with each token; `wanted` has distinct tokens of one kind, such as MINHASH."""
-    counts = np.zeros(wanted.size, np.int64)
-    for token_indices, _ in _look_up(snapshot, kind, wanted):
-        np.add.at(counts, token_indices, 1)
-    return counts
+class PassagePostings(NamedTuple):
+    """Documents that have passage hashes.
+
+    Args:
+        hash_indices: For each pair of an infrequent hash and a document, the index of the hash.
+        documents: For each of these pairs, the number of the document.
+        frequent: For each frequent hash, the numbers of its documents, ascending, keyed by the index of the hash.
+    """
+
+    hash_indices: Numbers
+    documents: Numbers
+    frequent: Mapping[int, Numbers]
+
+    def counts(self, hashes: int) -> Numbers:
+        """Return the number of documents with each of the hashes; int64 array of shape (hashes,)."""
+        counts = np.bincount(self.hash_indices, minlength=hashes)
+        counts[list(self.frequent)] = [documents.size for documents in self.frequent.values()]
+        return counts
 
 
-def _look_up(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
-    """Yield batches of pairs: the index in `wanted` of a token, and the number of a document that has it."""
-    for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
-        for token_indices, ordinals in segment.look_up(kind, wanted.view(np.uint64)):
-            is_alive = alive[ordinals]
-            yield token_indices[is_alive], segment.numbers[ordinals[is_alive]]
+def passage_postings(snapshot: TokenSnapshot, hashes: Numbers) -> PassagePostings:
+    """Look up the documents of distinct passage hashes. The snapshot caches the documents of frequent hashes."""
+    cached = snapshot.frequent_passages
+    found = {index: cached.get(number) for index, number in enumerate(hashes.tolist())}
+    frequent = {index: documents for index, documents in found.items() if documents is not None}
+    others = np.array([index for index in found if index not in frequent], np.int64)
+    own, documents = token_document_pairs(snapshot, PASSAGES, hashes[others])
+    is_frequent = (np.bincount(own, minlength=others.size) > _FREQUENT)[own]
+    if is_frequent.any():
+        # Pack index and document into one integer: sorting is much faster than lexsort.
+        span = int(documents.max()) + 1
+        indices, listed = np.divmod(np.sort(own[is_frequent] * span + documents[is_frequent]), span)
+        starts = run_starts(indices)
+        read = dict(zip(others[indices[starts]].tolist(), np.split(listed, starts[1:]), strict=True))
+        frequent |= read
+        if sum(map(len, [*cached.values(), *read.values()])) > _MOST_CACHED_NUMBERS:
+            cached.clear()
+        if listed.size <= _MOST_CACHED_NUMBERS:
+            cached.update((int(hashes[index]), numbers) for index, numbers in read.items())
+    return PassagePostings(others[own[~is_frequent]], documents[~is_frequent], frequent)
 
 
 def shared_counts(snapshot: TokenSnapshot, kind: int, wanted: Tokens, numbers: Numbers) -> Numbers:
@@ -215,7 +247,11 @@ def token_document_pairs(snapshot: TokenSnapshot, kind: int, wanted: Numbers) ->
     `wanted` has distinct tokens. The result has two int64 arrays of shape (pairs,): the index in `wanted` of each
     pair's token, and the number of its document.
     """
-    pairs = [(_NO_NUMBERS, _NO_NUMBERS), *_look_up(snapshot, kind, wanted)]
+    pairs = [(_NO_NUMBERS, _NO_NUMBERS)]
+    for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
+        for token_indices, ordinals in segment.look_up(kind, wanted.view(np.uint64)):
+            is_alive = alive[ordinals]
+            pairs.append((token_indices[is_alive], segment.numbers[ordinals[is_alive]]))
     tokens, documents = map(np.concatenate, zip(*pairs, strict=True))
     return tokens, documents
 
