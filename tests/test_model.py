@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from typing import Any
@@ -176,6 +177,24 @@ def test_equal_digests_are_equal_documents(one: Document, other: Document) -> No
         for sibling in (1, 1.0, True, "1"):
             same = repr(twin) == repr(sibling)
             assert (Document("a", "", "", {"k": twin}).digest == Document("a", "", "", {"k": sibling}).digest) == same
+
+
+@given(documents)
+def test_digests_are_those_of_earlier_versions(document: Document) -> None:
+    """
+    A digest is the hash of the document in the JSON of Python's `json`; another one would index unchanged documents.
+    """
+    parts = json.dumps([document.id, document.name, dict(document.properties), document.text], sort_keys=True)
+    assert document.digest == hashlib.blake2b(parts.encode(), digest_size=16).hexdigest()
+
+
+@pytest.mark.parametrize("text", ["".join(map(chr, range(128))), "\x7f", '"\\\u2028é𝒳', "plain"])
+def test_digests_of_texts_that_json_escapes(text: str) -> None:
+    """
+    Digests do not depend on the library that escapes a text.
+    """
+    parts = json.dumps(["a", text, {}, text])
+    assert Document("a", text, text).digest == hashlib.blake2b(parts.encode(), digest_size=16).hexdigest()
 
 
 def test_the_order_of_properties_does_not_matter() -> None:

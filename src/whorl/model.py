@@ -12,6 +12,8 @@ from functools import cached_property
 from itertools import chain, repeat
 from typing import Any, ClassVar, Self, TypeAlias
 
+import orjson
+
 from whorl.errors import DocumentError, shorten_repr
 from whorl.fingerprint.shingling import well_formed
 from whorl.query.plan.fields_and_values import LARGEST_INTEGER, SMALLEST_INTEGER, infer_kind
@@ -91,8 +93,9 @@ class Document:
     def digest(self) -> str:
         """Return a digest of the document without its cluster labels; an unchanged document has the same digest."""
         own = {name: values for name, values in self.properties.items() if name not in (CLUSTER, IS_PRINCIPAL)}
-        parts = json.dumps([self.id, self.name, own, self.text], sort_keys=True)
-        return hashlib.blake2b(parts.encode(), digest_size=16).hexdigest()
+        own_json = json.dumps(own, sort_keys=True).encode() if own else b"{}"
+        parts = b"[%b, %b, %b, %b]" % (_ascii_json(self.id), _ascii_json(self.name), own_json, _ascii_json(self.text))
+        return hashlib.blake2b(parts, digest_size=16).hexdigest()
 
     def has_digest(self, stored: str | None) -> bool:
         """Check whether a digest from a store is this document's; servers store only the first letters of a digest."""
@@ -218,6 +221,11 @@ def _storable(value: PropertyValue) -> PropertyValue:
 def _to_plain(value: Any) -> Any:
     """Convert a number, truth value or array of numpy or pandas to Python's types; return any other value unchanged."""
     return value.tolist() if type(value) not in (str, int, float, bool) and hasattr(value, "tolist") else value
+
+
+def _ascii_json(text: str) -> bytes:
+    """Return the JSON of a text as `json.dumps` writes it. orjson takes a tenth of its time, but escapes less."""
+    return orjson.dumps(text) if text.isascii() and "\x7f" not in text else json.dumps(text).encode()
 
 
 def text_of_value(value: PropertyValue) -> str:

@@ -16,6 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 import trustme
 import urllib3
@@ -620,6 +621,8 @@ def test_a_body_is_read_back(body: dict[str, object]) -> None:
     Bodies are valid UTF-8, and Python's own parser reads the same values, including lone surrogates and numbers.
     """
     assert json.loads(json_bytes(body).decode()) == body
+    terms = {"terms": orjson.Fragment(b'["a\\u0001b"]')}
+    assert json.loads(json_bytes({**body, **terms})) == {**body, "terms": ["a\x01b"]}
 
 
 _DEADLINE_SECONDS = 240.0

@@ -94,11 +94,11 @@ def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
     sizes = words.starts[1:] - words.starts[:-1]
     if sizes.size and (sizes.min() == 2 or sizes.max() > 2 * longest + 2):
         return None
-    has_blanks = text.count(BETWEEN_WORDS) >= len(words.starts) - 1
-    if not has_blanks:
-        return text
     units = words.encoded.view("<u2")
     is_inside = units == ord(BETWEEN_WORDS)
+    # The words of a text have one blank less than words, unless some are inside a word.
+    if np.count_nonzero(is_inside) < max(1, sizes.size):
+        return text
     is_inside[words.starts[1:-1] // 2 - 1] = False
     return np.where(is_inside, np.uint16(ord(blank)), units).tobytes().decode("utf-16-le")
 

@@ -284,7 +284,7 @@ def json_bytes(body: object) -> bytes:
     try:
         return orjson.dumps(body)
     except TypeError:
-        return json.dumps(body).encode()
+        return json.dumps(body, default=lambda fragment: orjson.loads(fragment.contents)).encode()
 
 
 _log = logging.getLogger("whorl.engine")
@@ -736,10 +736,14 @@ def encode_sketch(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> st
 
     `stored_text` is the document's text, or None if the server may return another text.
     """
+    has_sketch = stores_sketch(sketch.size, scheme, stored_text)
+    return b64encode(encode(sketch)).decode("ascii") if has_sketch else None
+
+
+def stores_sketch(size: int, scheme: Scheme, stored_text: str | None) -> bool:
+    """Check whether `encode_sketch` returns the sketch of a text with `size` distinct shingles."""
     is_short = stored_text is not None and len(stored_text) <= _SHORT_TEXT_CHARACTERS
-    if is_short and sketch.size < least_stored_size(scheme):
-        return None
-    return b64encode(encode(sketch)).decode("ascii")
+    return not (is_short and size < least_stored_size(scheme))
 
 
 def finds_only_short(plan: BoundPlan, scheme: Scheme) -> bool:

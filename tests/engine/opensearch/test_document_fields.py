@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,9 @@ from whorl.engine.opensearch.document_fields import (
     text_in,
     word_term,
     word_terms,
+    words_of_texts,
 )
+from whorl.engine.server_engine import json_bytes
 from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts, least_stored_size
 from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_tokens
@@ -95,7 +98,7 @@ def test_documents_of_another_program(
 
 
 def fields_of(documents: list[Document], features: IndexFeatures = IndexFeatures()) -> list[Json]:  # noqa: B008 - frozen
-    return list(own_fields(documents, FieldNames(), features))
+    return [json.loads(json_bytes(own)) for own in own_fields(documents, FieldNames(), features)]
 
 
 def test_each_document_of_a_batch_has_its_own_tokens() -> None:
@@ -163,7 +166,19 @@ def test_the_terms_of_several_words(field: str, words: list[str]) -> None:
     The terms of words that are joined are those of the single words, also for empty and long words and those with
     blanks.
     """
-    assert word_terms(field, join(words)) == " ".join([word_term(field, word) for word in words])
+    terms = " ".join([word_term(field, word) for word in words])
+    assert json.loads(word_terms(field, join(words)) or '""') == terms
+
+
+@given(NAME, st.lists(st.lists(st.one_of(WORD, st.sampled_from(["the", "", " ", '"', "ü", "𝒳"])), max_size=4)))
+def test_the_terms_of_several_texts(field: str, texts: list[list[str]]) -> None:
+    """
+    The terms of texts that are encoded together are those of single texts; a text without words has none.
+    """
+    terms = words_of_texts(field, [join([]), *map(join, texts)])
+    assert [json.loads(term or '""') for term in terms] == [
+        "", *(" ".join([word_term(field, word) for word in words]) for words in texts)
+    ]  # fmt: skip
 
 
 def test_white_space_in_the_name_of_a_field() -> None:

@@ -24,24 +24,25 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from whorl.arrays_and_batches import batches
 from whorl.engine.cluster_labels import cluster_label
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.index_terms import BETWEEN_WORDS, plain_words, property_words, value_term
-from whorl.engine.server_engine import encode_sketch, passage_terms
+from whorl.engine.server_engine import encode_sketch, passage_terms, stores_sketch
 from whorl.fingerprint.fingerprint_texts import hash_texts, index_numbers, index_outputs
 from whorl.fingerprint.shingling import JoinedWords, Scheme
-from whorl.fingerprint.sketch.frac_minhash import SketchScheme, encode_tokens
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme, token_letters
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.model import CLUSTER, DIGEST_LETTERS, IS_PRINCIPAL, Document, PropertyValue
+from whorl.model import CLUSTER, DIGEST_LETTERS, IS_PRINCIPAL, Document, PropertyValue, text_of_value
 from whorl.query.plan.fields_and_values import encode_digest
 
 Json: TypeAlias = dict[str, Any]
@@ -116,7 +117,7 @@ class IndexFeatures:
 
 
 def own_fields(documents: Sequence[Document], names: FieldNames, features: IndexFeatures) -> Iterator[Json]:
-    """Yield the values of whorl's fields for each document.
+    """Yield the values of whorl's fields for each document. Words and tokens are JSON already (`orjson.Fragment`).
 
     `names` are the names of the fields, and of the properties (DBID, node reference) that also identify a document.
     """
@@ -129,43 +130,54 @@ def own_fields(documents: Sequence[Document], names: FieldNames, features: Index
         columns = (
             portion,
             property_words([document for document, _ in portion], scheme, splits_names=features.split_names),
-            _encode_rows(minima, encode_minhash),
-            _encode_rows(lookups, partial(encode_tokens, bits=sketch_scheme.bits)),
+            words_of_texts("content", [hashed.words for hashed in hashes]),
+            _quote_rows(minima, minhash_letters(np.concatenate(minima))[:, :-1]),
+            _quote_rows(lookups, token_letters(np.concatenate(lookups), sketch_scheme.bits)),
         )
-        for (document, hashed), named_words, minhash, sample in zip(*columns, strict=True):
-            sketch = hashed.sketch(sketch_scheme)
-            words = [word_terms(name, joined) for name, joined in (*named_words, ("content", hashed.words))]
+        for (document, hashed), named_words, content, minhash, sample in zip(*columns, strict=True):
+            words, size = [*(word_terms(name, joined) for name, joined in named_words), content], hashed.hashes.size
+            stored_text = document.text if features.keeps_texts else None
+            has_sketch = stores_sketch(size, scheme, stored_text)
             yield {
                 **_content_fields(document, names, features),
-                WORDS: [*filter(None, words)],
+                WORDS: orjson.Fragment(b"[%b]" % b",".join(filter(None, words))),
                 **({MINHASH: minhash} if features.minhash else {}),
                 SAMPLE: sample,
                 # None removes the value in a partial update.
-                SKETCH: encode_sketch(sketch, scheme, document.text if features.keeps_texts else None),
-                SIZE: sketch.size,
+                SKETCH: encode_sketch(hashed.sketch(sketch_scheme), scheme, stored_text) if has_sketch else None,
+                SIZE: size,
                 SCHEME: OWN_SCHEMES,
                 **({PASSAGES: passage_terms(document.text, hashed.words, scheme, passages)} if passages else {}),
             }
 
 
-def _encode_rows(rows: Sequence[_Row], encode: Callable[[_Row], Sequence[str]]) -> Iterator[Sequence[str]]:
-    """Yield the terms of each row of numbers. Most rows are short, so encode all rows with one call of `encode`."""
-    terms, begin = encode(np.concatenate(rows)), 0
+def _quote_rows(rows: Sequence[_Row], letters: npt.NDArray[np.uint8]) -> Iterator[orjson.Fragment]:
+    """Yield the terms of each row of numbers as a JSON list; `letters` has the terms of all rows, of equal lengths.
+
+    Most rows are short, and Python's loop over single terms would take most of the time of indexing a short text.
+    """
+    count, width = letters.shape
+    quoted = np.full((count, width + 3), ord('"'), np.uint8)
+    quoted[:, 1:-2], quoted[:, -1] = letters, ord(",")
+    encoded, begin = quoted.tobytes(), 0
     for row in rows:
-        yield terms[begin : begin + len(row)]
-        begin += len(row)
+        end = begin + len(row) * (width + 3)
+        yield orjson.Fragment(b"[%b]" % encoded[begin : max(begin, end - 1)])
+        begin = end
 
 
 def _content_fields(document: Document, names: FieldNames, features: IndexFeatures) -> Json:
     """Return a document's fields except words and fingerprints: id, whole values, digest and cluster label."""
-    whole_values, properties = document.whole_values(), document.values()
+    whole_values, properties = document.whole_values(), document.contents()
     kinds = {(name, kind.name) for name, kind, _ in whole_values} | ({("content", "TEXT")} if document.text else set())
     return {
         ID: document.id,
         VALUES: sorted({value_term(name, kind, value) for name, kind, value in whole_values}),
         FIELDS: sorted(field_term(name, kind) for name, kind in kinds),
         REFERENCES: [
-            reference_term(name, value) for name in (names.dbid, names.noderef) for value in properties.get(name, ())
+            reference_term(name, text_of_value(value))
+            for name in (names.dbid, names.noderef)
+            for value in properties.get(name, ())
         ],
         DIGEST: document.digest[:DIGEST_LETTERS],
         **(_cluster_fields(document) if features.clusters else {}),
@@ -290,12 +302,17 @@ WITHOUT_TOKENS: Json = {"bool": {"filter": {"range": {SIZE: {"gte": 1}}}, "must_
 
 def encode_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
     """Encode MinHash tokens as terms of 11 letters in base64, the highest bits first."""
+    letters = minhash_letters(numbers).copy()
+    letters[:, -1] = ord(" ")
+    return letters.tobytes().decode("ascii").split()
+
+
+def minhash_letters(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
+    """Return the ASCII codes of the terms of `encode_minhash`, and a letter to drop: an array of shape (tokens, 12)."""
     padded = np.zeros((len(numbers), 9), dtype=np.uint8)
     padded[:, :8] = numbers.astype(">u8").view(np.uint8).reshape(-1, 8)
-    letters = np.frombuffer(base64.b64encode(padded.tobytes()), np.uint8).reshape(-1, 12).copy()
-    # Nine bytes become twelve letters. The last letter encodes only the padding, so drop it.
-    letters[:, 11] = ord(" ")
-    return letters.tobytes().decode("ascii").split()
+    # Nine bytes become twelve letters. The last letter encodes only the padding.
+    return np.frombuffer(base64.b64encode(padded.tobytes()), np.uint8).reshape(-1, 12)
 
 
 #: Control characters in terms. They mark, in this order: the end of a field name, the digest of a shortened text, the
@@ -318,13 +335,37 @@ def word_term(field: str, word: str) -> str:
     return prefix + _shorten(encode_blanks(word), _LONGEST_TERM - _count_units(prefix))
 
 
-def word_terms(field: str, words: JoinedWords) -> str:
-    """Return the terms of a field's words, separated by blanks; "" if there are no words."""
+def word_terms(field: str, words: JoinedWords) -> bytes:
+    """Return the terms of a field's words as a JSON string, separated by blanks; b"" if there are no words."""
     prefix = _field_prefix(field)
     text = plain_words(words, _LONGEST_TERM - _count_units(prefix), _BLANK)
     if text is None:
-        return BETWEEN_WORDS.join([word_term(field, word) for word in words.words()])
-    return prefix + text.replace(BETWEEN_WORDS, BETWEEN_WORDS + prefix) if text else ""
+        return orjson.dumps(BETWEEN_WORDS.join([word_term(field, word) for word in words.words()]))
+    # Add the prefixes after the encoding, because escaping their control character for each word takes long.
+    before = orjson.dumps(prefix)[1:-1]
+    return b'"%b%b' % (before, orjson.dumps(text)[1:].replace(b" ", b" " + before)) if text else b""
+
+
+#: Separator of texts in `words_of_texts`. No word contains this white space, and JSON does not escape it.
+_BETWEEN_TEXTS = "\u2028"
+
+
+def words_of_texts(field: str, texts: Sequence[JoinedWords]) -> list[bytes]:
+    """Return `word_terms` for the words of each text: encode all texts together, because most are short."""
+    starts = np.concatenate([words.starts for words in texts])
+    sizes = starts[1:] - starts[:-1]
+    # The difference between two texts is not positive.
+    sizes = sizes[sizes > 0]
+    together = _BETWEEN_TEXTS.encode("utf-16-le").join([words.encoded.tobytes() for words in texts]).decode("utf-16-le")
+    prefix = _field_prefix(field)
+    longest = _LONGEST_TERM - _count_units(prefix)
+    blanks = sizes.size - sum(len(words.starts) > 1 for words in texts)
+    is_plain = together.count(BETWEEN_WORDS) == blanks and together.count(_BETWEEN_TEXTS) == len(texts) - 1
+    if not is_plain or not sizes.size or sizes.min() == 2 or sizes.max() > 2 * longest + 2:
+        return [word_terms(field, words) for words in texts]
+    before = orjson.dumps(prefix)[1:-1]
+    encoded = orjson.dumps(together)[1:-1].replace(b" ", b" " + before).split(_BETWEEN_TEXTS.encode())
+    return [b'"%b%b"' % (before, text) if text else b"" for text in encoded]
 
 
 @lru_cache

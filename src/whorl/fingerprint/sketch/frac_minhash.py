@@ -255,6 +255,15 @@ def encode_tokens(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]
 
     A token has ceil(bits / 6) characters, so 5 for 27 bits. The first character encodes the top bits.
     """
+    # Add a blank to each token, because splitting the text at blanks is faster than cutting it in a Python loop.
+    tokens = token_letters(numbers, bits)
+    letters = np.full((numbers.size, tokens.shape[1] + 1), ord(" "), dtype=np.uint8)
+    letters[:, :-1] = tokens
+    return tuple(letters.tobytes().decode("ascii").split())
+
+
+def token_letters(numbers: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.uint8]:
+    """Return the ASCII codes of the tokens of `encode_tokens`, an array of shape (tokens, characters)."""
     length = -(-bits // _LETTER_BITS)
     # If fewer bits are left for the last character, zeros on the right fill it.
     padding = np.uint64(length * _LETTER_BITS - bits)
@@ -262,10 +271,7 @@ def encode_tokens(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]
     shifts[:-1] -= padding
     shifted = numbers[:, np.newaxis] >> shifts
     shifted[:, -1] <<= padding
-    # Add a blank to each number, because splitting the text at blanks is faster than cutting it in a Python loop.
-    letters = np.full((numbers.size, length + 1), ord(" "), dtype=np.uint8)
-    letters[:, :-1] = _LETTERS[(shifted & np.uint64(63)).astype(np.intp)]
-    return tuple(letters.tobytes().decode("ascii").split())
+    return _LETTERS[(shifted & np.uint64(63)).astype(np.intp)]
 
 
 @dataclass(frozen=True, slots=True)
