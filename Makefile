@@ -170,23 +170,31 @@ bench-memory: .venv/developing ## Measure the memory of an embedded store under 
 	$(BIN)/python benchmarks/memory.py
 
 bench-uploads: .venv/developing ## Time single uploads and deletions in an embedded store of 20,000 documents (about 3 minutes)
-	$(BIN)/python benchmarks/uploads.py
+	$(BIN)/python benchmarks/uploads.py --label latest --csv benchmarks/results/uploads.csv
 
-bench-indexing: .venv/developing benchmarks/data/main.jsonl ## Measure time and bytes per document in an embedded store (about a minute)
-	$(BIN)/python benchmarks/indexing.py
+bench-indexing: .venv/developing benchmarks/data/main.jsonl ## Measure time and bytes per document in an embedded store, and whorl's CPU on servers (about 10 minutes)
+	test -f benchmarks/data/million/documents.jsonl || $(BIN)/python benchmarks/million_texts.py
+	for documents in 1500 13055; do \
+		$(BIN)/python benchmarks/indexing.py --documents $$documents --label latest --csv benchmarks/results/indexing.csv; \
+		$(BIN)/python benchmarks/indexing.py --documents $$documents --without-minhash --label 'latest, without MINHASH' \
+			--csv benchmarks/results/indexing.csv || exit 1; done
+	$(BIN)/python benchmarks/indexing.py benchmarks/data/million/documents.jsonl --documents 100000 \
+		--label 'latest, paragraphs' --csv benchmarks/results/indexing.csv
+	$(BIN)/python benchmarks/server_indexing.py --label latest --csv benchmarks/results/server-indexing.csv
 
 bench-sizes: .venv/developing ## Measure the size of the index of 20,000 paragraphs in every engine, by part (about 5 minutes)
 	test -f benchmarks/data/million/documents.jsonl || $(BIN)/python benchmarks/million_texts.py
-	$(BIN)/python benchmarks/index_sizes.py
+	$(BIN)/python benchmarks/index_sizes.py --label after
 
 bench-queries: .venv/developing benchmarks/data/main.jsonl ## Measure the CPU time of searches in embedded stores of 200,000 and a million documents (hours)
 	test -f benchmarks/data/million/documents.jsonl || $(BIN)/python benchmarks/million_texts.py
-	$(BIN)/python benchmarks/queries.py
+	$(BIN)/python benchmarks/queries.py --label latest --csv benchmarks/results/queries.csv
 
 bench-million: .venv/developing ## Index and search a million real documents in every engine, with injected faults (hours; resumes an interrupted run)
 	$(BIN)/python benchmarks/million.py
 	$(BIN)/python benchmarks/million.py --faults --engines embedded,solr
 	$(BIN)/python benchmarks/million.py --report
+	$(BIN)/python benchmarks/index_sizes.py --documents 1000000 --engines solr,opensearch,embedded,embedded-short --label 1,000,000
 
 bench-opensearch: .venv/developing benchmarks/data/main.jsonl ## Compare OpenSearch with Solr, embedded, bare requests, match and more_like_this (about 10 minutes)
 	$(BIN)/python benchmarks/opensearch.py
@@ -210,7 +218,7 @@ bench-boilerplate: .venv/developing benchmarks/data/main.jsonl ## Cluster docume
 bench-licences: .venv/developing ## Look up 300 licence texts and notices whose licence is known; SCANCODE=PYTHON compares (about 15 minutes)
 	$(BIN)/python benchmarks/licences.py $(if $(SCANCODE),--scancode $(SCANCODE)) --csv benchmarks/results/licences.csv
 
-bench-all: .venv/developing ## Run all benchmarks, draw the pictures, and list what changed since the last commit (a night)
+bench-all: .venv/developing ## Run all benchmarks, draw the pictures, and list what changed since the last commit (a night or two)
 	$(BIN)/python benchmarks/bench_all.py $(BENCH_ALL)
 
 pictures: .venv/developing ## Draw the pictures of benchmarks/README.md from the recorded results

@@ -12,7 +12,6 @@ does every 30 seconds. Rows of the same label are replaced in results/index-size
 from __future__ import annotations
 
 import argparse
-import csv
 import tempfile
 import time
 from collections import Counter
@@ -26,6 +25,7 @@ import requests
 from corpus_texts import texts
 from indexing import parts
 from million_stores import without_minhash
+from recorded_rows import replace_rows
 from whorl import Document, open_store
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.local.opensearch import start_cluster
@@ -109,16 +109,6 @@ def measure(engine: str, documents: Sequence[Document], folder: Path) -> dict[st
     return parts(folder / "store")
 
 
-def record(rows: Sequence[Sequence[str]]) -> None:
-    """Replace the rows of the same label and engine."""
-    known = list(csv.reader(RESULTS.open(encoding="utf-8"))) if RESULTS.exists() else []
-    new = {tuple(row[:2]) for row in rows}
-    with RESULTS.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows(
-            [COLUMNS, *(row for row in known[1:] if tuple(row[:2]) not in new), *rows]
-        )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("texts", nargs="?", type=Path, default=HERE / "data" / "million" / "documents.jsonl")
@@ -138,7 +128,7 @@ def main() -> None:
         ]
         for row in rows:
             print(f"{row[1]:12} {row[3]:28} {row[4]:>10} % of the text", flush=True)
-        record(rows)
+        replace_rows(RESULTS, COLUMNS, rows, 2)
 
 
 if __name__ == "__main__":

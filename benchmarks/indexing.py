@@ -6,13 +6,13 @@
 The first N documents of the corpus go into a new store, as with `whorl index`; the time of zlib for the same texts is
 the reference. `--pieces` adds pieces of 200 words, stored but not timed, until the store has that many documents. Then
 searches start from documents of the corpus, one after the other, and the median processor time is printed. Bytes are
-counted in the files of the closed store, by content.
+counted in the files of the closed store, by content. Rows of the same label and number of documents are replaced in the
+file of `--csv`.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import resource
 import sqlite3
@@ -26,6 +26,7 @@ from itertools import islice
 from pathlib import Path
 
 from corpus_texts import documents
+from recorded_rows import replace_rows
 from whorl import Document, Store, open_store
 
 HERE = Path(__file__).resolve().parent
@@ -133,9 +134,7 @@ def main() -> None:
     for row in rows:
         print(f"{row[2]:40} {row[3]:>14} {row[4]}")
     if options.csv:
-        is_new = not options.csv.exists()
-        with options.csv.open("a", newline="") as file:
-            csv.writer(file).writerows([COLUMNS, *rows] if is_new else rows)
+        replace_rows(options.csv, COLUMNS, rows, 2)
 
 
 if __name__ == "__main__":

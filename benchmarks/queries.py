@@ -14,7 +14,6 @@ and an existing one grows.
 from __future__ import annotations
 
 import argparse
-import csv
 import gc
 import platform
 import sqlite3
@@ -27,6 +26,7 @@ from pathlib import Path
 
 from corpus_texts import texts
 from indexing import COLUMNS, HERE, QUERIES, cpu_ms
+from recorded_rows import replace_rows
 from whorl import Document, Store, open_store
 from whorl.search.similar import sketch_plan
 
@@ -99,10 +99,8 @@ def main() -> None:
             for row in rows:
                 print(f"{row[1]:>9,} {row[2]:44} {row[3]:>9} {row[4]}", flush=True)
             if options.csv:
-                is_new = not options.csv.exists()
-                with options.csv.open("a", newline="") as file:
-                    lines = [[*row, platform.python_version()] for row in rows]
-                    csv.writer(file).writerows([COLUMNS, *lines] if is_new else lines)
+                lines = [[*row, platform.python_version()] for row in rows]
+                replace_rows(options.csv, COLUMNS, lines, 2)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python benchmarks/uploads.py [--documents N] [--uploads N] [--deletes N] [--clients N] [--label TEXT] [--csv FILE]
 
 Every upload is a `Store.index` of one new document, searchable when it returns; every delete removes one of the first
-documents. Printed, and appended to the file of `--csv`, are wall milliseconds (median, 99 %, maximum) and processor
+documents. Printed, and recorded in the file of `--csv`, are wall milliseconds (median, 99 %, maximum) and processor
 milliseconds of all threads, per document. A search follows each upload or delete, and its hit is checked. Then the same
 number of uploads come from several threads at once, as in a service; uploads that wait together share a commit.
 """
@@ -11,7 +11,6 @@ number of uploads come from several threads at once, as in a service; uploads th
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import random
 import statistics
@@ -22,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from recorded_rows import replace_rows
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.model import Document
 from whorl.store import Store
@@ -95,10 +95,7 @@ def main() -> None:
     for line in lines:
         print("  ".join(f"{name} {value}" for name, value in zip(COLUMNS, line, strict=True)))
     if arguments.csv:
-        is_new = not arguments.csv.exists()
-        with arguments.csv.open("a", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerows([COLUMNS, *lines] if is_new else lines)
+        replace_rows(arguments.csv, COLUMNS, lines, 2)
 
 
 if __name__ == "__main__":
