@@ -122,6 +122,7 @@ bench-duplicates: .venv/developing benchmarks/data/main.jsonl ## Find all pairs 
 		-r benchmarks/requirements-duplicates-$$peer.txt; done
 	$(BIN)/python benchmarks/duplicates.py --thresholds 80,50,90
 	$(BIN)/python benchmarks/duplicates.py --words 60 --thresholds 80,50,90
+	$(BIN)/python benchmarks/duplicates.py --words 60 --clusters --thresholds 80,50,90
 	$(BIN)/python benchmarks/duplicates.py --pieces 60000 --thresholds 80,50,90
 	$(BIN)/python benchmarks/descriptions.py
 	$(BIN)/python benchmarks/duplicates.py benchmarks/data/descriptions.jsonl --thresholds 80,50,90

@@ -82,7 +82,7 @@ RENEWED = {
     "bench-calibration": ("calibration.csv",),
     "bench-contamination": ("contamination.csv",),
     "bench-duplicates": (
-        *("duplicates.csv", "duplicates-short.csv", "duplicates-pieces.csv"),
+        *("duplicates.csv", "duplicates-short.csv", "duplicates-short-clusters.csv", "duplicates-pieces.csv"),
         *("duplicates-descriptions.csv", "duplicates-installed.csv"),
     ),
     "bench-duplicates-accuracy": ("duplicates-accuracy.csv",),

@@ -1,7 +1,7 @@
 """Compares `whorl duplicates` with Python's MinHash libraries on real text, in one run.
 
     python benchmarks/duplicates.py [CORPUS.jsonl] [--thresholds 80] [--rounds 3] [--documents N] [--only NAME,...]
-    python benchmarks/duplicates.py [CORPUS.jsonl] --words 60 [--documents N]
+    python benchmarks/duplicates.py [CORPUS.jsonl] --words 60 [--documents N] [--clusters]
     python benchmarks/duplicates.py [CORPUS.jsonl] --pieces 60000
     python benchmarks/duplicates.py benchmarks/data/descriptions.jsonl --thresholds 50,80,90 --rounds 1
     python benchmarks/duplicates.py [CORPUS.jsonl] --profile
@@ -22,10 +22,14 @@ datatrove mark documents, and text-dedup joins all documents of a bucket.
 copies, and similar passages of real text stay. --pieces uses the documents of `duplicates_scaling.py`, 3,000 bytes
 each.
 
+--clusters asks for clusters instead of pairs: whorl without --pairs, and the libraries join their pairs by union-find.
+The documents of all clusters are compared with the true ones.
+
 --profile prints the time of each part of whorl. `requirements-duplicates.txt` names the libraries. text-dedup and
 datatrove need their own environments, FOLDER/venv-text-dedup and so on (`make bench-duplicates` makes them). Missing
 libraries are reported. Results: results/duplicates.csv, duplicates-short.csv with --words, duplicates-pieces.csv with
---pieces, and duplicates-NAME.csv for another corpus (not with --documents). Thresholds are measured and recorded one
+--pieces, and duplicates-NAME.csv for another corpus (not with --documents), with -clusters at the end of the name with
+--clusters. Thresholds are measured and recorded one
 after the other; rows of other thresholds and contenders stay. `descriptions.py` and `installed.py` make such corpora.
 """
 
@@ -86,12 +90,13 @@ class Run:
     absent: str = ""
 
 
-def contenders(home: Path) -> list[Contender]:
-    """Return all contenders; `home` is the folder of the environments."""
+def contenders(home: Path, *, clusters: bool = False) -> list[Contender]:
+    """Return all contenders, which write pairs or clusters; `home` is the folder of the environments."""
+    pairs, joined = ([], ["clusters"]) if clusters else (["--pairs"], [])
 
     def whorl(program: list[str]) -> Callable[[Path, int, Path], list[str]]:
         return lambda corpus, percent, out: [
-            *program, "duplicates", str(corpus), "--pairs", "--workers", "1", "--threshold", str(percent),
+            *program, "duplicates", str(corpus), *pairs, "--workers", "1", "--threshold", str(percent),
             "--format", "json", "-o", str(out),
         ]  # fmt: skip
 
@@ -101,7 +106,7 @@ def contenders(home: Path) -> list[Contender]:
         return Contender(
             name,
             definition,
-            lambda corpus, percent, out: [str(python), script, name, str(corpus), str(percent), str(out)],
+            lambda corpus, percent, out: [str(python), script, name, str(corpus), str(percent), str(out), *joined],
         )
 
     return [
@@ -159,7 +164,11 @@ def answer(contender: Contender, path: Path, places: dict[str, int]) -> tuple[Nu
 
     with path.open(encoding="utf-8") as lines:
         if contender.definition == "whorl":
-            place_pairs = [(places[pair["a"]], places[pair["b"]]) for pair in map(json.loads, lines)]
+            found = list(map(json.loads, lines))
+            if found and "members" in found[0]:
+                ids = (member["id"] for cluster in found for member in cluster["members"])
+                return None, np.unique(np.array([places[document_id] for document_id in ids], np.int64))
+            place_pairs = [(places[pair["a"]], places[pair["b"]]) for pair in found]
         else:
             split = [tuple(map(int, line.split("\t"))) for line in lines]
             if any(len(word) == 1 for word in split):
@@ -236,6 +245,7 @@ def main() -> None:
     parser.add_argument(
         "--pieces", type=int, metavar="N", help="compare N documents of 3,000 bytes, made of the corpus"
     )
+    parser.add_argument("--clusters", action="store_true", help="ask for clusters instead of pairs")
     parser.add_argument("--only", help="names of contenders, with commas; rows of others stay")
     parser.add_argument("--profile", action="store_true", help="print where the seconds of whorl go, and nothing else")
     parser.add_argument("--folder", type=Path, default=HERE / "data", help="for truths, environments and what is made")
@@ -243,7 +253,7 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     arguments.corpus = arguments.corpus.resolve()
-    several = contenders(arguments.folder)
+    several = contenders(arguments.folder, clusters=arguments.clusters)
     if arguments.only:
         names = arguments.only.split(",")
         if unknown := set(names) - {contender.name for contender in several}:
@@ -294,7 +304,8 @@ def main() -> None:
                 if out is None:
                     named = "" if arguments.corpus.stem == "main" else arguments.corpus.stem
                     which = "short" if arguments.words else "pieces" if arguments.pieces else named
-                    out = HERE / "results" / f"duplicates{which and f'-{which}'}.csv"
+                    parts = ["duplicates", which, "clusters" if arguments.clusters else ""]
+                    out = HERE / "results" / f"{'-'.join(filter(None, parts))}.csv"
                 write(out, rows)
     print(f"\nPython {sys.version.split()[0]}")
 

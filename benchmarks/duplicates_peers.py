@@ -1,12 +1,13 @@
 """Finds all near-duplicates of a file with one other library; `duplicates.py` runs it.
 
-    python benchmarks/duplicates_peers.py NAME CORPUS.jsonl PERCENT OUT
+    python benchmarks/duplicates_peers.py NAME CORPUS.jsonl PERCENT OUT [clusters]
 
 Each library is used as its documentation recommends for this task, on 5-word shingles of ``text.lower().split()``
 joined by a blank (gaoya and text-dedup make their own), and with the bands that its documentation gives for the
 threshold. OUT gets a line `first TAB second` for each pair, with documents as line numbers from 0, or a line `document`
-for each duplicate, from libraries that report only these. Prints the library's version. Does not import whorl, because
-some libraries need their own environment. Exits with 3 if a library is not installed.
+for each duplicate, from libraries that report only these. With `clusters`, pairs are joined by union-find, and OUT gets
+a line `document` for each document of a cluster. Prints the library's version. Does not import whorl, because some
+libraries need their own environment. Exits with 3 if a library is not installed.
 """
 
 from __future__ import annotations
@@ -288,6 +289,24 @@ def datatrove(corpus: Path, threshold: float) -> Answer:
         yield (document,)
 
 
+def clusters_of(found: Answer) -> Answer:
+    """Join pairs by union-find, and return the documents of all clusters; single documents stay."""
+    parents: dict[int, int] = {}
+
+    def root(document: int) -> int:
+        while (parent := parents.setdefault(document, document)) != document:
+            parents[document] = document = parents[parent]
+        return document
+
+    for documents in found:
+        parents[root(documents[-1])] = root(documents[0])
+    members = defaultdict(list)
+    for document in parents:
+        members[root(document)].append(document)
+    for cluster in members.values():
+        yield from ((document,) for document in cluster)
+
+
 def _numbered(corpus: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and shingles of each document that has any."""
     for number, text in enumerate(texts(corpus)):
@@ -312,11 +331,12 @@ PEERS: dict[str, tuple[Callable[[Path, float], Answer], str]] = {
 
 
 def main() -> None:
-    name, corpus, percent, out = sys.argv[1:]
+    name, corpus, percent, out, *clusters = sys.argv[1:]
     run, package = PEERS[name]
     try:
         with Path(out).open("w", encoding="ascii") as lines:
-            for pair in run(Path(corpus), int(percent) / 100):
+            found = run(Path(corpus), int(percent) / 100)
+            for pair in clusters_of(found) if clusters else found:
                 lines.write("\t".join(map(str, pair)) + "\n")
         print(f"{package} {version(package)}")
     except ImportError as problem:

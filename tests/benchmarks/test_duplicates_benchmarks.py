@@ -208,3 +208,25 @@ def test_a_repeated_measurement_replaces_its_row(tmp_path):
     with path.open() as lines:
         rows = [(row["threshold"], row["contender"], row["times whorl's CPU"]) for row in csv.DictReader(lines)]
     assert rows == [("50", "gaoya", ""), ("80", "rensa", "2.50"), ("80", "whorl", "1.00")]
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)).filter(lambda pair: pair[0] != pair[1]), max_size=30))
+def test_clusters_of_peers_have_each_document_once(pairs):
+    """
+    The clusters of pairs have each document of a pair once, and documents that are connected follow each other.
+    """
+    joined = [document for (document,) in duplicates_peers.clusters_of(iter(pairs))]
+    assert sorted(joined) == sorted({document for pair in pairs for document in pair})
+    components = {document: {document} for document in joined}
+    for a, b in pairs * len(pairs):
+        both = components[a] | components[b]
+        components |= dict.fromkeys(both, both)
+    order = [min(components[document]) for document in joined]
+    assert [one for one, other in zip(order, ["", *order], strict=False) if one != other] == list(dict.fromkeys(order))
+
+
+def test_single_documents_stay():
+    """
+    A document without a partner is written once.
+    """
+    assert list(duplicates_peers.clusters_of(iter([(3,), (5,), (3,)]))) == [(3,), (5,)]
