@@ -263,7 +263,7 @@ def where(texts: Sequence[str], rounds: int) -> None:
     units = sum(int(starts[-1]) for _, starts, _ in segmented)
     rows = max(len(before) for _, _, before in segmented)
     minima_, filled = np.empty((rows, 512, 2), np.uint64), np.empty((rows, 512), np.bool_)
-    nothing, counts = np.empty(0, np.uint64), np.zeros(rows, np.int64)
+    counts = np.zeros(rows, np.int64)
 
     def scan() -> None:
         for raw, bounds, _ in joined:
@@ -282,7 +282,7 @@ def where(texts: Sequence[str], rounds: int) -> None:
         for words, starts, before in segmented:
             minima_[:], filled[:] = np.iinfo(np.uint64).max, False
             one._loops.shingle_hashes.reduce(
-                words, starts, before, *one._hashing, minima_, filled, nothing, counts, one._scratch
+                words, starts, before, *one._hashing, minima_, filled, counts, one._scratch
             )
 
     stream = bytes(1 << 26)
