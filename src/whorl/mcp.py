@@ -94,7 +94,7 @@ def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
     surplus = _size(answer) - limit
     if surplus <= 0:
         return left_out
-    surplus = _remove(_labels(answer, _LONG_TEXT), surplus + _ADDED, left_out)
+    surplus = _remove(_removable_strings(answer, _LONG_TEXT), surplus + _ADDED, left_out)
     surplus = _shorten(_texts(answer), _LONG_TEXT, surplus, left_out)
     surplus = _shorten(_innermost_lists(answer), _FEW, surplus, left_out)
     surplus = _shorten_outermost(answer, 1, surplus, left_out)
@@ -104,7 +104,7 @@ def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
     surplus = _shorten(_innermost_lists(answer), 0, surplus, left_out)
     surplus = _shorten_outermost(answer, 0, surplus, left_out)
     surplus = _shorten(_texts(answer), _SHORT_TEXT, surplus, left_out)
-    _remove(_labels(answer, _SHORT_TEXT), surplus, left_out)
+    _remove(_removable_strings(answer, _SHORT_TEXT), surplus, left_out)
     return left_out
 
 
@@ -207,8 +207,8 @@ def _texts(answer: dict[str, Any]) -> Iterator[_Node]:
     return filter(_is_text, _find_outermost(str, answer))
 
 
-def _labels(answer: dict[str, Any], longer_than: int) -> list[_Node]:
-    """Return the strings of more than `longer_than` characters that may be removed but not cut, such as names."""
+def _removable_strings(answer: dict[str, Any], longer_than: int) -> list[_Node]:
+    """Return the strings longer than `longer_than` characters that may be removed but not shortened, such as names."""
     return [
         node
         for node in _find_outermost(str, answer)
@@ -273,7 +273,7 @@ def _refuse_truth_value(value: Any) -> Any:
 
 
 _NUMBER = BeforeValidator(_refuse_truth_value)
-# `_NUMBER` must follow `Field`; otherwise the bounds would be `ge` and `le` in the schema, which are no JSON Schema.
+# `_NUMBER` must follow `Field`; otherwise the bounds would be `ge` and `le` in the schema, which are not JSON Schema.
 _Rows = Annotated[int, Field(ge=1, le=100, description="How many to return"), _NUMBER]
 _Start = Annotated[int, Field(ge=0, le=MAX_START, description="How many to skip, for the next page"), _NUMBER]
 _TextStart = Annotated[int, Field(ge=0, description="How many characters of its text to skip"), _NUMBER]

@@ -25,7 +25,7 @@ from click.testing import CliRunner, Result
 from tests.families import family_documents, true_components, true_pairs
 from whorl import Document, open_store
 from whorl.cli.main import main
-from whorl.cli.run_duplicates import report_lost
+from whorl.cli.run_duplicates import report_unread_documents
 from whorl.duplicates.options import DuplicatesOptions, parse_pair_options
 from whorl.duplicates.results import Member
 from whorl.duplicates.run import duplicates_among
@@ -1119,5 +1119,5 @@ def test_when_too_much_is_lost(
     if any document is.
     """
     problems = Problems(Problem("x", "broken", number) for number in lost)
-    assert report_lost(problems, documents, strict=strict) == bool(message)
+    assert report_unread_documents(problems, documents, strict=strict) == bool(message)
     assert capsys.readouterr().err == (f"failed: {message}; the results cover only the others\n" if message else "")

@@ -264,13 +264,13 @@ def run(command: DuplicatesCommand) -> None:
     if reader.in_reference:
         shared = plural(reader.in_reference, "file")
         click.echo(f"note: PATHs and --reference have {shared} in common, compared as reference only", err=True)
-    is_lost = report_lost(reader.problems, reader.count, reader.repeated, strict=command.strict)
+    is_lost = report_unread_documents(reader.problems, reader.count, reader.repeated, strict=command.strict)
     if command.paths and not (documents or is_lost):
         is_lost = True
         click.echo(
             f"failed: {', '.join(command.paths)} {'has' if len(command.paths) == 1 else 'have'} no documents", err=True
         )
-    if report_unread(reader.unread_values, strict=command.strict) or is_lost:
+    if report_unread_values(reader.unread_values, strict=command.strict) or is_lost:
         sys.exit(1)
 
 
@@ -283,9 +283,9 @@ def _run_on_spark(command: DuplicatesCommand) -> None:
     print_lines([*command.search.pairs.notes, *lines])
     print_notes(unread_line(values, "document") for values in summary.unread)
     problems = Problems([Problem(output, "", summary.bad_rows), *(Problem(*file, None) for file in summary.files)])
-    is_lost = report_lost(problems, summary.documents, summary.repeated, strict=command.strict)
+    is_lost = report_unread_documents(problems, summary.documents, summary.repeated, strict=command.strict)
     unread = sum(values.count for values in summary.unread)
-    if report_unread(unread, strict=command.strict) or is_lost or not summary.documents:
+    if report_unread_values(unread, strict=command.strict) or is_lost or not summary.documents:
         sys.exit(1)
 
 
@@ -545,7 +545,7 @@ def _write_reference_matches(command: DuplicatesCommand, reader: InputReader) ->
     return result.documents
 
 
-def report_lost(problems: Problems, count: int, repeated: int = 0, *, strict: bool) -> bool:
+def report_unread_documents(problems: Problems, count: int, repeated: int = 0, *, strict: bool) -> bool:
     """Print a message if too many documents could not be read; return whether it was printed.
 
     With `strict`, one unreadable document or one repeated id is too many.
@@ -566,7 +566,7 @@ def report_lost(problems: Problems, count: int, repeated: int = 0, *, strict: bo
     return True
 
 
-def report_unread(unread: int, *, strict: bool) -> bool:
+def report_unread_values(unread: int, *, strict: bool) -> bool:
     """With `strict`, print a message if any date or number was unreadable; return whether it was printed."""
     if strict and unread:
         click.echo(f"failed: {plural(unread, 'value')} could not be read as a date or number", err=True)

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 #: Types of values that a field can be sorted by, in order of preference. Integers and floats are sorted together.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
 #: Minimum and maximum number of hits to fetch in one request if hits are collapsed.
-_FEWEST, _MOST = 50, 1000
+_MIN_FETCHED, _MAX_FETCHED = 50, 1000
 #: A filter query, or a list of filter queries; hits must match at least one of them.
 Filter: TypeAlias = str | Sequence[str]
 #: Sort key for the score of a hit; `@score` sorts by a field with the name "score".
@@ -417,7 +417,7 @@ def search_collapsed(engine: Engine, plan: BoundPlan, *, start: int, rows: int, 
             "'whorl duplicates --store STORE --write-ids' writes labels"
         )
     wanted, seen, passed = start + rows, set[str](), 0
-    batch_size = min(max(2 * wanted, _FEWEST), _MOST) if rows else 0
+    batch_size = min(max(2 * wanted, _MIN_FETCHED), _MAX_FETCHED) if rows else 0
     retained: list[Hit] = []
     at = 0
     while True:

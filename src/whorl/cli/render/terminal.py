@@ -79,8 +79,8 @@ def print_problems(problems: Collection[object], what: str) -> None:
         click.echo(line, err=True)
 
 
-#: Objects that each step counts in its progress reports.
-_COUNTED = {"reading": "documents", "comparing": "pairs", "reading whole": "pairs"}
+#: Unit in which each step counts its progress.
+_UNITS = {"reading": "documents", "comparing": "pairs", "reading whole": "pairs"}
 _MEGABYTE = 1_000_000
 #: Minimum time in seconds between two updates of a progress bar.
 _SHOWN_EVERY = 0.1
@@ -145,7 +145,7 @@ def reading_bar(bytes_read: Callable[[], tuple[int, int]]) -> Iterator[Reporter]
             if step == "reading" and size:
                 _update(bar, task, f"reading {done:,} documents", read, size, unit="MB")
             elif step:
-                _update(bar, task, step, done, total, unit=_COUNTED.get(step, ""))
+                _update(bar, task, step, done, total, unit=_UNITS.get(step, ""))
             else:
                 bar.stop()
             bar.refresh()

@@ -28,9 +28,10 @@ INPUT_FORMATS = {"parquet": (".parquet",), "json": (*SUFFIXES["json"], ".json"),
 _COMPRESSED_SUFFIXES = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
 #: Suffixes of tables that only the local engine reads row by row.
 _TABLES = {*SUFFIXES["csv"], *SUFFIXES["arrow"]} - {".parquet"}
-#: Column that locates bad rows: the position of a row without an id, or the file of a row without a text. A position
-#: quotes at most `_SHOWN` characters of a line or text.
-_PLACE, _SHOWN = "whorl_place", 60
+#: Column that says where a bad row is: its position if it has no id, its file if it has no text.
+_PLACE = "whorl_place"
+#: Maximum number of characters of a line or text that a position quotes.
+_QUOTED = 60
 #: Columns of a document, and the column of its position. All other columns are properties.
 _COLUMNS = ("id", "name", "text", "content", _PLACE)
 _BROKEN = "whorl_broken_line"
@@ -194,7 +195,7 @@ def _add_places(rows: DataFrame, columns: ColumnNames) -> DataFrame:
         return rows
     if _BROKEN in rows.columns:
         line = f.coalesce(_BROKEN, _column(rows, columns.text))
-        at = f.concat(f.lit(": "), f.substring(f.coalesce(line, f.lit("a row without text")), 1, _SHOWN))
+        at = f.concat(f.lit(": "), f.substring(f.coalesce(line, f.lit("a row without text")), 1, _QUOTED))
     else:
         at = f.concat(f.lit(", row "), f.col("_metadata.row_index") + 1)
     place = f.when(_column(rows, columns.id).isNull(), f.concat(_path(), at))
