@@ -109,7 +109,7 @@ def similar(
     if as_json:
         from whorl.output.json_conversion import values
 
-        # For a file outside the store, the note is no warning.
+        # For a file outside the store, the note is not a warning.
         click.echo(json_text(values(page if meant.id is None else meant.add_note(page))))
         return
     print_notes(page.warnings)

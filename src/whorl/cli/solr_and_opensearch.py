@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: Function that runs a backfill, and calls its argument with the progress.
 Backfill: TypeAlias = "Callable[[Callable[[BackfillReport], None]], BackfillReport]"
-#: Options of the commands `up`, which start a local server.
+#: Options of `whorl solr up` and `whorl opensearch up`, which start a local server.
 FOLDER = click.option(
     "--dir",
     "folder",

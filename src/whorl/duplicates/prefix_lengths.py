@@ -84,7 +84,7 @@ class RoundParameters:
 
     def home_levels(self, scheme: SketchScheme, sizes: Numbers) -> Numbers:
         """Return each document's home level: the level at which it may be the larger document of a pair."""
-        # A lower level would add no hashes: a sketch has only hashes below the bound of its own level.
+        # A sketch has only hashes below the bound of its own level, so a lower level would not add any.
         own = scheme.levels(sizes)
         return own if self.pair_options.least_jaccard is None else np.maximum(own, level_for_count(sizes, self.aim))
 

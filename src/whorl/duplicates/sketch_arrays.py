@@ -71,9 +71,9 @@ class Sketches:
     def portions(self, a: Numbers, b: Numbers) -> Iterator[tuple[slice, Hashes, Numbers, Numbers]]:
         """Yield pairs in batches, with their hashes in memory.
 
-        A batch is a slice of the pairs, an array of hashes, and the offsets in it of the hashes of each pair's first
-        and second document. They are copied in the order of the file: reading a page takes longer than comparing two
-        documents.
+        A batch has a slice of the pairs, an array of hashes, and two arrays of offsets: where the hashes of each pair's
+        first document, and of its second document, begin in the array. Hashes are copied in the order of the file,
+        because reading a page takes longer than comparing two documents.
         """
         if not self.exceeds_memory:
             yield slice(0, a.size), self.hashes.view(np.ndarray), self.starts[a], self.starts[b]

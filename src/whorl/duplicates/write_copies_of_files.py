@@ -242,8 +242,8 @@ class _OutputWriter:
             try:
                 self.write(found, folder / found.relative_path)
             except UnreadRowsError as error:
-                # Keep the copy, which has the rows before the error. The first reading may have missed the error,
-                # because it does not read all columns; then report it now.
+                # Keep the copy, which has the rows before the error. Report the error if the first reading missed it,
+                # because that reading does not read all columns.
                 if all(known.where != str(found.file) for known in problems):
                     problems.append(Problem(str(found.file), str(error), None))
 

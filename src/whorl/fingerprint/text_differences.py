@@ -34,8 +34,8 @@ def find_differences(text_a: str, text_b: str, comparison: Comparison) -> list[T
     """Return the differences of two compared texts, in their order.
 
     Shared passages in the same order in both texts divide the texts into parts; the words of a part differ unless they
-    are equal and in the same order. Words of other shared passages, which were moved, are no differences. But a passage
-    that only one text repeats is one.
+    are equal and in the same order. Words of other shared passages, which were moved, are not differences. But a
+    passage that only one text repeats is one.
 
     >>> from whorl.fingerprint.compare_texts import compare
     >>> a, b = "we shall pay the rent on the first day of May", "we shall pay the rent on the third day of May"

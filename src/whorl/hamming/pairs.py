@@ -191,7 +191,7 @@ def _pairs_in_runs(
     long += zip(bounds[:-1][is_long].tolist(), bounds[1:][is_long].tolist(), strict=True)
     if compiled:
         return
-    # The end of each code's run, or 0 for codes in long runs.
+    # Compare each code with the rest of its run; an end of 0 leaves out the codes of long runs.
     ends = np.repeat(np.where(is_long, 0, bounds[1:]), sizes)
     for first, second in expand_ranges(np.arange(1, count + 1), ends, _AT_ONCE):
         one, other = codes[first], codes[second]

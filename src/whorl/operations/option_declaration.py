@@ -216,6 +216,6 @@ def _option_field(declared: Field[Any], hint: Any) -> OptionField:
     kind, bounds = get_args(hint) if get_origin(hint) is Annotated else (hint, Bounds())
     is_optional = get_origin(kind) in (Union, UnionType) and type(None) in get_args(kind)
     if is_optional:
-        # Remove only None, because the type of a percentage is itself a union.
+        # Remove None and keep the other types: a percentage can be of several types, even without None.
         kind = Union[tuple(member for member in get_args(kind) if member is not type(None))]  # noqa: UP007
     return OptionField(declared.name, kind, is_optional, declared.default, bounds, **declared.metadata["option"])

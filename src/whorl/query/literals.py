@@ -251,7 +251,7 @@ def _read_fraction(part: Typed, name: str, hint: str) -> Decimal:
 
 
 def _underscore_hint(typed: str) -> str:
-    """Return a hint on underscores that belong to the id, for error messages."""
+    """Return a hint for error messages: how to write an id that contains underscores."""
     if not typed:
         return ""
     escaped = with_quoted_id(typed) or PREFIX + re.sub(

@@ -248,9 +248,9 @@ def write_field(name: str) -> str:
 
 
 def suggest_field(name: str) -> str:
-    r"""Return the name of an existing field as a query can have it, for a hint.
+    r"""Return the name of an existing field in the form that a query takes, for a hint.
 
-    A field called fingerprint is possible only after EXISTS and in a sort; both take its plain name.
+    A field with the name fingerprint can only follow EXISTS or be a sort key; both take the name without escapes.
 
     >>> print(suggest_field("Place of print"), suggest_field("fingerprint"))
     Place\ of\ print fingerprint
@@ -317,7 +317,7 @@ def write_fingerprint(node: ast.Fingerprint) -> str:
     numbers = "".join("_" + _percent(value) for value in (node.overlap, node.probability) if value is not None)
     if _PLAIN_ID.fullmatch(node.reference):
         return PREFIX + node.reference + numbers
-    # The parser splits an id at underscores only if no numbers follow the quotes.
+    # Without numbers after the quotes, the parser splits the id at underscores, so escape them.
     return PREFIX + write_quoted(node.reference, special="" if numbers else "_") + numbers
 
 

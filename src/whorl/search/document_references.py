@@ -116,7 +116,8 @@ class References:
     def ids_of_files(self, paths: Iterable[str]) -> dict[str, list[str]]:
         """Return a dict from paths to the ids of documents with the same file name, ignoring folders and case.
 
-        If there are none, return the parts of the file: documents whose ids are the path with `#` or `:` and more.
+        If no document has the name, return the parts of the file: documents whose ids begin with the path and a `#` or
+        `:`.
         """
         names = {path: PurePosixPath(path.replace("\\", "/")).name for path in paths}
         hits = {path: self._find_by_name(name, ignores_case=True) or self._parts(path) for path, name in names.items()}
@@ -307,7 +308,7 @@ class References:
         return Path(os.path.normpath(Path(self._folder or "/") / path)).as_posix()
 
     def _parts(self, path: str) -> list[Hit]:
-        """Return the documents whose ids are a path with `#` or `:` and more, such as `lease.pdf#p3`."""
+        """Return the documents whose ids begin with a path and a `#` or `:`, such as `lease.pdf#p3`."""
         # The characters after `#` and `:` in Unicode end the ranges.
         ranges = [
             ast.Range(ast.Bound(path + mark), ast.Bound(path + chr(ord(mark) + 1), is_inclusive=False), "id")

@@ -79,7 +79,7 @@ def print_problems(problems: Collection[object], what: str) -> None:
         click.echo(line, err=True)
 
 
-#: Unit in which each step counts its progress.
+#: Unit of each step's progress.
 _UNITS = {"reading": "documents", "comparing": "pairs", "reading whole": "pairs"}
 _MEGABYTE = 1_000_000
 #: Minimum time in seconds between two updates of a progress bar.

@@ -158,7 +158,7 @@ class _Folder:
         """Rename a file; return False if the new name exists."""
         with self._convert_errors():
             target = self._paths(self._root, to)
-            # Some file systems replace an existing file, so check for the new name first.
+            # On some file systems, renaming replaces an existing file, so check for the new name first.
             return not self._files.exists(target) and bool(self._files.rename(self._paths(self._root, name), target))
 
     def delete(self, name: str) -> None:

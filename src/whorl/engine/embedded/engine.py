@@ -88,7 +88,7 @@ COMMIT_EVERY = 8192
 COMMIT_CHARACTERS = 1 << 25
 #: Minimum time in seconds between a failed write of the index and the next attempt.
 RETRY_SECONDS = 10.0
-#: Value of `_repaired` if the index did not exist.
+#: Text of `_repaired`, the state of the index before its repair, if there was no index.
 _MISSING = "was missing"
 _Result = TypeVar("_Result")
 #: Option of `open_store` that reduces the data that a store keeps.
@@ -247,7 +247,7 @@ class EmbeddedEngine(Engine):
                 self._use_options(preparation)
 
     def _follow_index(self) -> None:
-        """Use the new index if another process has replaced it to change the store's options."""
+        """Adopt the store's new options if another process has replaced the index to apply them."""
         try:
             self._index.tokens()
         except IndexBrokenError:

@@ -163,8 +163,8 @@ def _elasticsearch_command(directory: Path, server: Server, port: int, heap: str
     ]
 
 
-#: Python program (watcher) that runs a command, and stops the command when its own standard input ends: at the latest
-#: when the parent process ends.
+#: Python program (the watcher) that runs a command, and stops it when the watcher's standard input ends. The end of the
+#: parent process also ends this input.
 _WATCH = """
 import os, subprocess, sys, threading
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)

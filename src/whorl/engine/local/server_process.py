@@ -77,7 +77,7 @@ class RunningServer:
     """A search server in a child process.
 
     `url` is the base URL of the server or of its first node. `log` is the log file, which each start overwrites.
-    `process` is the server, or a watcher that stops the server. It ends when its standard input ends: at the latest
+    `process` is the server, or a watcher that stops the server. It ends when its standard input ends, and so also
     when this process ends or crashes.
     """
 

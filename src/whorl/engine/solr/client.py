@@ -190,7 +190,7 @@ class SolrClient:
         return {}
 
     def aliased_collections(self) -> list[str]:
-        """Return the collections of this client's alias; empty if the URL is no alias or Solr refuses the request."""
+        """Return the collections of this client's alias; empty if the URL is not an alias or Solr refuses to answer."""
         names = sorted(self._routers())
         return [] if names == [unquote(self.url.rpartition("/")[2])] else names
 

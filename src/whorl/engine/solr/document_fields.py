@@ -78,10 +78,10 @@ def find_used_names(client: SolrClient, schema: Schema) -> set[str] | None:
 
 
 def find_partial_properties(client: SolrClient, schema: Schema, used: Collection[str] | None) -> frozenset[str]:
-    """Return the properties in text fields whose whole (not tokenized) values are missing in some documents.
+    """Return the properties in text fields whose whole (not tokenized) values some documents lack.
 
-    Other programs have written these documents. Leave out text fields of whorl's own types, and properties without a
-    field in the schema, because only whorl writes them.
+    Only documents from other programs can lack them. So leave out properties that only whorl writes: those in text
+    fields of whorl's own types, and those without a field in the schema.
     """
     typed: dict[str, list[str]] = {}
     for name, _, field in _whole_value_fields(schema, used or ()):

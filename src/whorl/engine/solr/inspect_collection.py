@@ -138,9 +138,9 @@ class Schema:
 
     @property
     def whole_copies(self) -> dict[str, str]:
-        """Map from text fields to the string fields that have their whole values, as copies.
+        """String fields that hold whole values of text fields, keyed by the text field that the schema copies.
 
-        A string field with copies from several fields is left out.
+        A string field with copies of several fields is left out.
         """
         named = [copy for copy in self.copies if "*" not in "".join(copy) and copy[1] not in self.cut_copies]
         counts = {to: sum(fnmatch.fnmatchcase(to, pattern) for _, pattern in self.copies) for _, to in named}

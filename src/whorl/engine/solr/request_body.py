@@ -75,7 +75,7 @@ from whorl.query.plan.nodes import (
     Words,
 )
 
-#: Maximum number of clauses in a query that a function refers to.
+#: Maximum number of clauses in each query whose score a function adds up; Lucene limits the clauses of each function.
 _CLAUSES_AT_ONCE = 1000
 #: Number of leaf clauses that count for a FINGERPRINT after its move into a function (see `fingerprints_to_move`): one
 #: for the score, one for the match, and four for filters (scheme, tokens, and two for the sizes).

@@ -125,7 +125,7 @@ def _advance(trie: Any, place: int, units_left: int, unit: int) -> Any:
 
 @inlined
 def _record_word(cost: Any, before: Any, start: int, length: int, value: int) -> None:
-    """Record the word from `start` if it lowers the cost up to its end; `value` is its cost, or -1 if it is no word."""
+    """Record a word if it lowers the cost of the text up to the word's end; `value` is its cost, or -1 for no word."""
     if value >= 0 and cost[start] + value < cost[start + length]:
         cost[start + length] = cost[start] + value
         before[start + length] = start

@@ -16,10 +16,10 @@ _FACTOR = 0x9E3779B97F4A7C15
 def number_runs(
     items: Any, size: int, known: Any, known_runs: Any, known_slots: Any, distinct: int, slots: Any, runs: Any
 ) -> Any:
-    """Give equal runs of `size` consecutive items equal numbers; return the count of numbers in use.
+    """Number the runs of `size` consecutive items, so that equal runs have equal numbers; return the count of numbers.
 
     Args:
-        known: Items of another sequence. Its runs are numbered already, and keep their numbers.
+        known: Items of another sequence, whose runs already have numbers and keep them.
         known_runs: Number of each run of `known`, 0 to `distinct` - 1; new runs get the next numbers.
         known_slots: Hash table of the runs of `known`, filled by an earlier call.
         slots: Hash table to fill with the positions of distinct runs, -1 in empty slots; its size is a power of two

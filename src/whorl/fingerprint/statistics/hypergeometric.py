@@ -161,7 +161,7 @@ def bisect_first(holds: Callable[[Counts], Bools], low: Counts, high: Counts) ->
 
 
 def draws_to_meet(population: int, good: int, recall: Fraction, most: int) -> int:
-    """Return the smallest number of draws with P(X >= 1) >= recall, or `most` if that is smaller.
+    """Return the smallest number of draws with P(X >= 1) >= recall, but at most `most`.
 
     >>> draws_to_meet(10, 5, Fraction(3, 4), 4), draws_to_meet(10, 1, Fraction(1), 4)
     (2, 4)

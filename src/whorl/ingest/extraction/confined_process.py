@@ -88,7 +88,7 @@ def connect_to_parent(memory_bytes: int | None = None) -> Connection:
         # This fails if the hard limit is lower, and on macOS, which allows no memory limits.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(limit, (most, most))
-    # This thread ends the process even while it reads a file.
+    # This thread ends the process together with its parent, even while the process reads a file.
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     handle = int(sys.argv[1])
     if sys.platform == "win32":

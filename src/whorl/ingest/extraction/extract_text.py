@@ -481,7 +481,7 @@ _MOST_DEPTH = 3
 
 
 def read_office(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
-    """Append the text of a DOCX, PPTX or XLSX; raise DocumentError if the file is no archive or too large.
+    """Append the text of a DOCX, PPTX or XLSX; raise DocumentError if the file is not an archive or too large.
 
     `most_unpacked` is the maximum size of the unpacked archive in bytes, including embedded files. If the XML exceeds
     the memory limit, this raises MemoryError.
@@ -684,7 +684,7 @@ def _gaps_of_unseen(root: Any) -> dict[Any, str]:
 
 
 def _has_dark_background(run: Any) -> bool:
-    # Properties are the first child of their element.
+    # An element's first child holds its properties, among them the background.
     around = [near[0] for near in (run, *run.iterancestors("{*}p", "{*}tc", "{*}tbl"))]
     fills = [
         _attribute(own, "fill") or "mark" for near in around for own in near.iterchildren("{*}shd", "{*}highlight")

@@ -92,7 +92,7 @@ class JsonArrayFormat(RowFormat):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         text, elements = _array(opened)
         remaining = [
-            # UTF-8 cannot encode lone surrogates, so escape them: only strings contain them, where JSON allows escapes.
+            # UTF-8 cannot encode lone surrogates, so escape them. They are only in strings, which may contain escapes.
             _updated(text[span].encode("utf-8", "backslashreplace"), row.values, more)
             for (row, span), more in zip(elements, decide([row for row, _ in elements]), strict=True)
             if more is not None and not isinstance(row.values, DocumentError)

@@ -60,7 +60,7 @@ _WINDOW = "a part of the text"
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Documents that may have a passage of a text: the best hits of all parts, then the second best, and so on."""
+    """Documents that may have a passage of a text: the best hit of each part, then each second best, and so on."""
 
     ids: tuple[str, ...]
     promise: Promise
@@ -178,7 +178,7 @@ class PassageCandidates:
     Args:
         crowded_hashes: Number of the text's hashes that more than `CROWDED_ABOVE` documents have. Only some of these
             documents are candidates.
-        crowded_ranges: Ranges of the text's words where a document that is no candidate may share a run of at least
+        crowded_ranges: Ranges of the text's words where a document that is not a candidate may share a run of at least
             `run_words` words.
     """
 
@@ -203,8 +203,8 @@ def find_passage_candidates(
     # short, look-ups of phrases find most of the run, so broken words get no attention: reading all near-copies with
     # broken words takes seconds. A few words at the ends of the run can be missed, if no other document has them.
     if broken and min_words > scheme.run_words // 2:
-        # BROKEN_WORDS marks documents with broken words. Like a crowded hash, it is looked up only in documents that
-        # other hashes have found.
+        # Count BROKEN_WORDS, the mark of documents with broken words, as a crowded hash: such hashes are looked up only
+        # in documents that other hashes have found.
         known[BROKEN_WORDS] = max(broken, CROWDED_ABOVE + 1)
     best, missing, done = dict[str, None](), crowded, 0
     while True:

@@ -77,7 +77,7 @@ class NamedSource:
 def read_source(text: str, *, is_certain: bool = True, reads_words: bool = True) -> NamedSource:
     """Return a named source with the names that it and its parts may have in a store.
 
-    If `reads_words` is false, a document in the middle of a sentence is no source.
+    If `reads_words` is false, a document in the middle of a sentence is not a source.
     """
     names = [name for label, *targets in LINK.findall(text) for name in _names_in_link(label, "".join(targets))]
     names += [text, text.strip(), unquote(text.strip()), _without_decoration(text)]

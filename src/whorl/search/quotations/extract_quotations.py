@@ -482,7 +482,7 @@ def _with_sources(
 
 
 def _labels(mark: re.Match[str], notes: Mapping[str, str]) -> list[str]:
-    """Return the labels in a footnote mark; empty if the brackets are no footnote mark.
+    """Return the labels in a footnote mark; empty if the brackets are not a footnote mark.
 
     Each label is a number, begins with `^`, or is the label of a note.
     """

@@ -45,7 +45,10 @@ class SimilarCriteria:
         require_fraction("recall", self.recall)
 
     def phase_recalls(self, requests: int = 1) -> tuple[Fraction, Fraction]:
-        """Return the recall of each of `requests` queries for candidates, and the recall of the verification."""
+        """Divide the allowed misses between the two phases of a search.
+
+        Return the recall of each of `requests` queries for candidates, and the recall of the verification.
+        """
         misses = 1 - self.recall
         return 1 - _FIRST_SHARE / requests * misses, 1 - (1 - _FIRST_SHARE) * misses
 

@@ -402,7 +402,7 @@ def part_of_source(metric: Metric, threshold: Fraction, uncommon_size: int) -> F
     return part if metric is Metric.B_IN_A else min(part, threshold)
 
 
-#: Distances below the threshold at which plans report false positives.
+#: Plans report false positives for the shares that lie this far below the threshold.
 _POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))
 
 

@@ -296,10 +296,11 @@ def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False
         summary="Look for the near-duplicates of the store",
     )
     def find_duplicates(request: DuplicatesRequest) -> Json:
-        """Start a job that looks for near-duplicates, once earlier jobs are done.
+        """Start a job that looks for near-duplicates; it waits until earlier jobs are done.
 
-        Ask for its state at `/api/v1/duplicates/{id}` at least every minute, with the answer's `id`. A result for the
-        same request that is at most a minute old is used again, unless one of its documents was deleted or replaced.
+        Request its state at `/api/v1/duplicates/{id}`, with the `id` of this answer, at least once a minute. If the
+        result of the same request is at most a minute old, it is used again, unless one of its documents was deleted
+        or replaced.
         """
         options = options_in(request, DuplicatesOperation)
         if options.write_ids:
