@@ -88,7 +88,7 @@ COMMIT_EVERY = 8192
 COMMIT_CHARACTERS = 1 << 25
 #: Minimum time in seconds between a failed write of the index and the next attempt.
 RETRY_SECONDS = 10.0
-#: Text of `_repaired`, the state of the index before its repair, if there was no index.
+#: Value of `_repaired` (the damage that a rebuild has repaired) if there was no index.
 _MISSING = "was missing"
 _Result = TypeVar("_Result")
 #: Option of `open_store` that reduces the data that a store keeps.
