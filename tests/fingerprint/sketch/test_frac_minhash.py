@@ -23,6 +23,7 @@ from whorl.fingerprint.sketch.frac_minhash import (
     lookup_numbers,
     lookup_numbers_of_batch,
     lookup_tokens,
+    lookup_tokens_of_batch,
 )
 from whorl.request_context import new_request
 
@@ -297,3 +298,12 @@ def test_sketches_are_values() -> None:
     assert one != sketch_of(random_hashes(51), SCHEME)
     with pytest.raises(ValueError, match="read-only"):
         one.hashes[0] = 1
+
+
+@given(st.lists(st.integers(0, 2_000), min_size=1, max_size=6))
+def test_lookup_tokens_of_several_sketches(counts: list[int]) -> None:
+    """
+    Tokens that are encoded together are those of each sketch alone.
+    """
+    sketches = [sketch_of(random_hashes(count, seed), SCHEME) for seed, count in enumerate(counts)]
+    assert list(lookup_tokens_of_batch(sketches)) == [lookup_tokens(sketch) for sketch in sketches]

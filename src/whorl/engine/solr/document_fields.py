@@ -15,6 +15,7 @@ import fnmatch
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from whorl.arrays_and_batches import batches
@@ -45,7 +46,7 @@ from whorl.errors import EngineResponseError
 from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts
 from whorl.fingerprint.minhash.signature_and_tokens import signature_of
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_tokens
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_tokens, lookup_tokens_of_batch
 from whorl.model import CLUSTER, IS_PRINCIPAL, PropertyValue, text_of_value
 from whorl.query.plan.fields_and_values import (
     Fields,
@@ -226,14 +227,17 @@ def _whole_value_fields(schema: Schema, used: Collection[str]) -> Iterator[tuple
                 yield name, kind, field
 
 
-_TEXTS_AT_ONCE = 1_000
+_TEXTS_AT_ONCE, _ENCODED_AT_ONCE = 1_000, 64
 #: Maximum number of schemes to count; no collection has nearly as many.
 _MOST_SCHEMES = 1000
 
 
-def sketch_fields(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> Json:
-    """Return the sketch's four fields; a value of None removes a field. `stored_text` is as in `encode_sketch`."""
-    return {**searched_sketch_fields(sketch, scheme), SKETCH: encode_sketch(sketch, scheme, stored_text)}
+def sketch_fields(sketch: Sketch, scheme: Scheme, stored_text: str | None, tokens: Sequence[str] | None = None) -> Json:
+    """Return the sketch's four fields; a value of None removes a field.
+
+    `stored_text` is as in `encode_sketch`, and `tokens` as in `searched_sketch_fields`.
+    """
+    return {**searched_sketch_fields(sketch, scheme, tokens), SKETCH: encode_sketch(sketch, scheme, stored_text)}
 
 
 def fingerprint_fields(
@@ -260,22 +264,29 @@ def fingerprint_fields(
         # The caller needs no field, so do not split the texts into words.
         yield from ({} for _ in texts)
         return
-    for text, hashed in zip(texts, hash_texts(texts, scheme, outputs, workers=1), strict=True):
-        fields: Json = {}
-        if with_tokens:
-            fields[names.minhash] = list(signature_of(hashed.minima, scheme, names.token_encoding).tokens)
-        if with_sketches:
-            fields |= sketch_fields(hashed.sketch(SketchScheme()), scheme, text if are_returned else None)
-        if schema.passage_scheme:
-            fields[PASSAGES] = passage_terms(text, hashed.words, scheme, schema.passage_scheme)
-        yield fields
+    hashed_texts = hash_texts(texts, scheme, outputs, workers=1)
+    for portion in batches(zip(texts, hashed_texts, strict=True), _ENCODED_AT_ONCE):
+        sketches = [hashed.sketch(SketchScheme()) for _, hashed in portion] if with_sketches else []
+        lookups = lookup_tokens_of_batch(sketches) if sketches else repeat(())
+        for (text, hashed), sketch, tokens in zip(portion, sketches or repeat(None), lookups, strict=False):
+            fields: Json = {}
+            if with_tokens:
+                fields[names.minhash] = list(signature_of(hashed.minima, scheme, names.token_encoding).tokens)
+            if sketch is not None:
+                fields |= sketch_fields(sketch, scheme, text if are_returned else None, tokens)
+            if schema.passage_scheme:
+                fields[PASSAGES] = passage_terms(text, hashed.words, scheme, schema.passage_scheme)
+            yield fields
 
 
-def searched_sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
-    """Return the values of the three fields that searches use: number of shingles, look-up tokens and scheme."""
+def searched_sketch_fields(sketch: Sketch, scheme: Scheme, tokens: Sequence[str] | None = None) -> Json:
+    """Return the values of the three fields that searches use: number of shingles, look-up tokens and scheme.
+
+    `tokens` are the look-up tokens, if they have been encoded already.
+    """
     return {
         SIZE: sketch.size,
-        SAMPLE: [SAMPLE_MARK, *lookup_tokens(sketch)] if sketch.size else [],
+        SAMPLE: [SAMPLE_MARK, *(lookup_tokens(sketch) if tokens is None else tokens)] if sketch.size else [],
         SCHEME: scheme_value(scheme, sketch.scheme),
     }
 

@@ -45,7 +45,7 @@ from __future__ import annotations
 import re
 import struct
 from binascii import a2b_base64
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Final, Self
 from zlib import crc32
@@ -248,6 +248,15 @@ def lookup_numbers_of_batch(
 
 def lookup_tokens(sketch: Sketch) -> tuple[str, ...]:
     return encode_tokens(lookup_numbers(sketch), sketch.scheme.bits)
+
+
+def lookup_tokens_of_batch(sketches: Sequence[Sketch]) -> Iterator[tuple[str, ...]]:
+    """Yield the look-up tokens of each sketch. The sketches have one scheme; all tokens are encoded together."""
+    rows = [lookup_numbers(sketch) for sketch in sketches]
+    tokens, begin = encode_tokens(np.concatenate(rows), sketches[0].scheme.bits), 0
+    for row in rows:
+        yield tokens[begin : begin + row.size]
+        begin += row.size
 
 
 def encode_tokens(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]:
