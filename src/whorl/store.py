@@ -581,7 +581,7 @@ class Store:
 
 
 def ids_after(document_id: str) -> str:
-    """Return the query for all documents whose ids sort after a given id. No document need have this id.
+    """Return the query for all documents whose ids sort after a given id. The store may lack a document with this id.
 
     >>> ids_after("lease")
     'id:<lease TO *]'

@@ -272,7 +272,7 @@ def test_pages_of_a_large_file_are_released(tmp_path: Path, monkeypatch: pytest.
             sketches = store.read_sketches().sketches
             a, b = np.array([7, 3, 3, 39, 0]), np.array([0, 7, 3, 2, 1])
             there = 0
-            for portion, hashes, *starts in sketches.portions(a, b):
+            for portion, hashes, *starts in sketches.pair_batches(a, b):
                 assert portion.start == there < portion.stop
                 there = portion.stop
                 for places, begins in zip((a[portion], b[portion]), starts, strict=True):

@@ -68,7 +68,7 @@ class Sketches:
         hashes = np.asarray(self.hashes[start : start + int(self.counts[index])])
         return Sketch(self.scheme, int(self.sizes[index]), hashes)
 
-    def portions(self, a: Numbers, b: Numbers) -> Iterator[tuple[slice, Hashes, Numbers, Numbers]]:
+    def pair_batches(self, a: Numbers, b: Numbers) -> Iterator[tuple[slice, Hashes, Numbers, Numbers]]:
         """Yield pairs in batches, with their hashes in memory.
 
         A batch has a slice of the pairs, an array of hashes, and two arrays of offsets: where the hashes of each pair's

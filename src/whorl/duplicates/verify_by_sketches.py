@@ -69,7 +69,7 @@ def _shared_by_merging(
     shared = np.empty(a.size, np.int64)
 
     def count(first: int, upto: int) -> None:
-        for part, hashes, starts_a, starts_b in sketches.portions(a[first:upto], b[first:upto]):
+        for part, hashes, starts_a, starts_b in sketches.pair_batches(a[first:upto], b[first:upto]):
             rows = slice(first + part.start, first + part.stop)
             count_shared(hashes, starts_a, counts_a[rows], starts_b, counts_b[rows], least[rows], shared[rows])
 

@@ -246,7 +246,7 @@ class EmbeddedEngine(Engine):
             if preparation != self._preparation:
                 self._use_options(preparation)
 
-    def _follow_index(self) -> None:
+    def _adopt_replaced_index(self) -> None:
         """Adopt the store's new options if another process has replaced the index to apply them."""
         try:
             self._index.tokens()
@@ -569,7 +569,7 @@ class EmbeddedEngine(Engine):
 
     @property
     def minhash(self) -> MinHashPart:
-        self._follow_index()
+        self._adopt_replaced_index()
         return self._preparation.minhash
 
     @property
@@ -594,7 +594,7 @@ class EmbeddedEngine(Engine):
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        self._follow_index()
+        self._adopt_replaced_index()
         return self._preparation.passage_scheme
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
@@ -740,7 +740,7 @@ class EmbeddedEngine(Engine):
 
     def index_lag(self) -> IndexLag | None:
         self._require_usable()
-        self._follow_index()
+        self._adopt_replaced_index()
         failed_at = self._failed_at  # Read the attribute once, because another thread may change it.
         missing = self._missing_changes()
         if missing and (failed_at is None or time.monotonic() - failed_at >= RETRY_SECONDS):

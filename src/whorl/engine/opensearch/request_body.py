@@ -128,7 +128,7 @@ def leaf_clauses(node: BoundLeaf) -> int:
         case SharedTokens() | SharedBands() | PassageHashes() | DocumentsByScore():
             return count_tokens(node)
         case Words(any_apostrophe=True):
-            return len(clause_fields(node.field)) * len(node.spellings())
+            return len(clause_fields(node.field)) * len(node.apostrophe_variants())
         case Words() | FuzzyWord():
             return len(clause_fields(node.field))
         case InOrder(words=words):
@@ -308,7 +308,7 @@ def clause(test: Test, profile: str) -> Json:
         case Words(text=text, field="id"):
             return _term(ID, text)
         case Words(any_apostrophe=True):
-            return _any([clause(own, profile) for own in test.spellings()])
+            return _any([clause(own, profile) for own in test.apostrophe_variants()])
         case Words(text=text, slop=slop):
             words = tokens(well_formed(text), profile)
             return _any([_phrase(field, words, slop) for field in clause_fields(test.field)])

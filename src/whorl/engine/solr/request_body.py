@@ -226,7 +226,7 @@ def _leaves(node: BoundLeaf, names: SolrFields) -> int:
         case SharedTokens() | SharedBands() | PassageHashes() | DocumentsByScore():
             return count_tokens(node)
         case Words(any_apostrophe=True):
-            return _field_count(node, names) * len(node.spellings()) + 1
+            return _field_count(node, names) * len(node.apostrophe_variants()) + 1
         case Words() | WildcardValue():
             return _field_count(node, names) + 1
         case InOrder(words=words):
@@ -530,7 +530,9 @@ def exists(field: str) -> Json:
 def _field_query(test: WordClause, field: str, *, has_fuzzy_parser: bool) -> Json:
     match test:
         case Words(any_apostrophe=True):
-            spelled = [_field_query(own, field, has_fuzzy_parser=has_fuzzy_parser) for own in test.spellings()]
+            spelled = [
+                _field_query(own, field, has_fuzzy_parser=has_fuzzy_parser) for own in test.apostrophe_variants()
+            ]
             return {"bool": {"should": spelled}}
         case Words(text=text, slop=slop):
             # Do not use {!field}: for a text without words, this parser returns null, which is an error in a clause.

@@ -53,7 +53,7 @@ class Words:
     slop: int = 0
     any_apostrophe: bool = False
 
-    def spellings(self) -> list[Words]:
+    def apostrophe_variants(self) -> list[Words]:
         """Return a clause for each kind of apostrophe, for a search on a server.
 
         A phrase with several kinds of apostrophes matches none of the clauses. Patterns for each word would match such

@@ -106,7 +106,7 @@ class Jobs(Generic[Result]):
     def start(self, work: Callable[[], Result]) -> Job[Result]:
         """Queue a job; raise HTTPException 429 if the queue is full. A cancelled job ends when it reports progress."""
         with self._lock:
-            self._give_up()
+            self._expire_jobs()
             if sum(not job.is_over for job in self._jobs.values()) >= MOST_WAITING:
                 raise HTTPException(429, f"{MOST_WAITING} jobs run or wait already, one after the other; try again")
             job = Job[Result](self._clock())
@@ -116,7 +116,7 @@ class Jobs(Generic[Result]):
         def report(step: str, done: int, _total: int | None) -> None:
             job.doing, job.count = step, done
             with self._lock:
-                self._give_up()
+                self._expire_jobs()
             require_time()
 
         thread.submit(job.run, work, report)
@@ -131,7 +131,7 @@ class Jobs(Generic[Result]):
                     404, f"there is no job {job_id:.40}; it was cancelled or has expired; start it again"
                 )
             job.asked_at = self._clock()
-            self._give_up()
+            self._expire_jobs()
             return job
 
     def cancel(self, job_id: str) -> None:
@@ -149,7 +149,7 @@ class Jobs(Generic[Result]):
         if thread is not None:
             thread.shutdown(cancel_futures=True)
 
-    def _give_up(self) -> None:
+    def _expire_jobs(self) -> None:
         """Cancel jobs that no client has asked about recently, and forget old finished jobs."""
         now = self._clock()
         over = sorted((job for job in self._jobs.values() if job.is_over), key=lambda job: -job.asked_at)
