@@ -27,7 +27,7 @@ MOST_PAIRS = 20_000
 #: fraction of the misses; verification may cause the others.
 _SHARE_OF_MISSES = Fraction(1, 5)
 _GROWTH = 4
-#: Number of shingles for which the hypergeometric distribution is practically binomial.
+#: Number of shingles for which the hypergeometric distribution is nearly binomial.
 _LARGE_POPULATION = 1 << 39
 
 

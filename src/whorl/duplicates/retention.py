@@ -182,7 +182,7 @@ def _first_of(value: Any) -> Any:
 
 
 def unknown_rank(keep: Keep, document_id: str, others: int) -> ParameterError:
-    """Return the error that a document and `others` more in its cluster have no value to rank them by."""
+    """Return the error for a cluster without ranks: a document, and `others` more, lack the value that ranks them."""
     return ParameterError(
         f"the {keep.by} of {document_id!r} and {others} more is unknown; name another column or property "
         f"(keep {keep.by}:NAME), or keep the first or the longest"

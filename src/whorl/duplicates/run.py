@@ -253,7 +253,7 @@ def load_documents(
     options: DuplicatesOptions,
     on_repeated: Callable[[str], None],
 ) -> list[UnreadValues]:
-    """Sketch documents, and put them into a temporary store; return the values that cannot be a rank or date."""
+    """Sketch documents, and put them into a temporary store; return values that are not readable as a rank or date."""
     documents, unread = check_documents(documents), list[UnreadValues]()
     if method := start_method(documents, options.workers):
         sketch_batches = sketch_in_processes(documents, sketch, options.scheme, store, options.workers, method)
@@ -276,7 +276,7 @@ def _load_changed(
     sketching: Sketching,
     on_repeated: Callable[[str], None],
 ) -> list[UnreadValues]:
-    """Sketch and store new and changed documents; return the values that cannot be a rank or date.
+    """Sketch and store new and changed documents; return the values that are not readable as a rank or date.
 
     Unchanged documents are marked as seen; their names, ranks and dates are updated.
     """

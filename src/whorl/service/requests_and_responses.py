@@ -142,7 +142,7 @@ _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
     (ParameterError, 400),
     (DocumentError, 400),
     (EngineUnavailableError, 503),
-    # Not the client, but the operator must act, by adding the missing fields to the collection.
+    # The operator, not the client, must act: add the missing fields to the collection.
     (SchemaError, 409),
     (EngineError, 502),
     (StoreError, 503),

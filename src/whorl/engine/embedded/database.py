@@ -71,7 +71,8 @@ CREATE INDEX IF NOT EXISTS handle_id ON handle (id);
 CREATE TABLE IF NOT EXISTS field (entry BLOB PRIMARY KEY, documents BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, entry BLOB NOT NULL);
 """
-_CHUNK = 500  # number of ids in one SQL statement; older SQLite libraries allow 999
+#: Number of ids in one SQL statement; older SQLite libraries allow 999.
+_CHUNK = 500
 _SEAL_BYTES = 4
 _MOST_CACHED = 100_000  # number of ids and names that are kept in memory; about 20 MB
 # Size of a page in bytes: larger pages waste more space on long rows, smaller pages on short rows.

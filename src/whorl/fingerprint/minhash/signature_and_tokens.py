@@ -40,7 +40,7 @@ from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
 from whorl.fingerprint.shingling import Scheme, lucene_hashes, murmur_pieces, pieces
 
 #: Smallest and largest number of digits in Alfresco's tokens, which have eight units of one to four digits, and
-#: practically always at least 20 digits.
+#: almost always at least 20 digits.
 ALFRESCO_LENGTHS = (20, 32)
 ALFRESCO_TOKEN = re.compile(rf"[0-9a-f]{{{ALFRESCO_LENGTHS[0]},{ALFRESCO_LENGTHS[1]}}}")
 
@@ -335,7 +335,7 @@ def _words(signature: Signature) -> npt.NDArray[np.uint64]:
 
 
 def _digits(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return the values of letters as digits: 0 to 9, then 10 and more for a, b and so on; 0 for padding."""
+    """Return the values of letters as digits: 0 to 9 for the digits, 10 for a, 11 for b and so on; 0 for padding."""
     is_letter = letters >= ord("a")
     return np.where(letters == 0, 0, letters - np.where(is_letter, ord("a") - 10, ord("0"))).astype(np.uint8)
 
