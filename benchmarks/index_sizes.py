@@ -1,12 +1,14 @@
 """Measures the size of the index of short texts in every engine, by part.
 
-    python benchmarks/index_sizes.py [TEXTS.jsonl] [--documents 20000] [--engines solr,solr-sketch] [--label TEXT]
+    python benchmarks/index_sizes.py [TEXTS.jsonl] [--documents 20000] [--copies 1] [--engines solr,solr-sketch]
+        [--label TEXT]
 
 The texts are the first paragraphs of `million_texts.py`. Each engine indexes them with its own defaults; solr-sketch
 and opensearch-sketch are without MINHASH, embedded-short is an embedded store with short MINHASH tokens. On a server
 the index is merged to one segment, and its files are counted by the contents that their names tell. OpenSearch merges
 twice: it retains the whole source of each document a second time until it has renewed the retention leases, which it
-does every 30 seconds. Rows of the same label are replaced in results/index-sizes.csv.
+does every 30 seconds. With `--copies 10`, ten documents have each text, and the text counts ten times. Rows of the same
+label are replaced in results/index-sizes.csv.
 """
 
 from __future__ import annotations
@@ -113,10 +115,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("texts", nargs="?", type=Path, default=HERE / "data" / "million" / "documents.jsonl")
     parser.add_argument("--documents", type=int, default=20_000)
+    parser.add_argument("--copies", type=int, default=1, help="number of documents with each text")
     parser.add_argument("--engines", default="embedded,solr,solr-sketch,opensearch,opensearch-sketch")
     parser.add_argument("--label", default="")
     options = parser.parse_args()
-    documents = [Document(name, text) for name, text in islice(texts(options.texts), options.documents)]
+    documents = [
+        Document(f"{name}-{copy}" if copy else name, text)
+        for copy in range(options.copies)
+        for name, text in islice(texts(options.texts), options.documents)
+    ]
     text_bytes = sum(len(document.text.encode()) for document in documents)
     for engine in options.engines.split(","):
         with tempfile.TemporaryDirectory(prefix="whorl-sizes-") as folder:

@@ -70,6 +70,28 @@ def write(path: Path, first: str) -> None:
             say(number)
 
 
+def copy_step(number: int) -> dict[str, str | None]:
+    """Return the texts that a step stores, by id, and None for documents that it deletes; only six texts occur."""
+    random_of_step = random.Random(number)
+    texts = [None, *(f"text {which} " + " ".join(map(str, range(which, which + 300))) for which in range(6))]
+    return {f"d{random_of_step.randrange(20)}": random_of_step.choice(texts) for _ in range(5)}
+
+
+def take_copy_step(engine: EmbeddedEngine, number: int) -> None:
+    """Store and delete the documents of a step."""
+    texts = copy_step(number)
+    engine.index([Document(name, text) for name, text in texts.items() if text is not None])
+    engine.delete([name for name, text in texts.items() if text is None])
+
+
+def write_copies(path: Path, first: str) -> None:
+    """Take one step with equal texts after another until killed, and acknowledge each."""
+    with EmbeddedEngine(path, scheme=SCHEME) as engine:
+        for number in itertools.count(int(first)):
+            take_copy_step(engine, number)
+            say(number)
+
+
 def crash(path: Path, point: str, when: str, first: str) -> None:
     """Take one step and refresh. The process kills itself before or after the first call of the function `point`."""
     owner, name = {

@@ -30,15 +30,15 @@ from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.model import Document
 from whorl.query.plan.nodes import BoundPlan, Words
 
-#: Two short documents, and two long ones, whose sketches are stored.
+#: Two short documents, and three long ones, whose sketches are stored; two of these have the same text.
 DOCUMENTS = [
     Document(
         f"d{number}",
-        f"one two three {number} four five {' '.join(map(str, range(number // 2 * 250)))}",
+        f"one two three {min(number, 3)} four five {' '.join(map(str, range(min(number, 3) // 2 * 250)))}",
         f"name {number}",
         {"DBID": 100 + number, "kind": "x"},
     )
-    for number in range(4)
+    for number in range(5)
 ]
 IDS = [document.id for document in DOCUMENTS]
 
@@ -56,7 +56,7 @@ def answers(path):
             {document_id: sketch.hashes.tolist() for document_id, sketch in engine.sketches(IDS).items()},
             engine.texts(IDS),
             engine.documents(IDS),
-            engine.resolve([str(100 + number) for number in range(4)]),
+            engine.resolve([str(100 + number) for number in range(5)]),
             engine.largest_size(),
             engine.fields().known,
         )
@@ -89,7 +89,7 @@ def blobs(path):
     rows += connection.execute("SELECT entry FROM field").fetchall()
     connection.close()
     raw = (path / RECORDS).read_bytes()
-    return [(raw.index(blob), len(blob)) for row in rows for blob in row if blob is not None]
+    return [(raw.index(blob), len(blob)) for row in rows for blob in row if isinstance(blob, bytes)]
 
 
 @pytest.mark.slow
@@ -208,8 +208,97 @@ def test_an_older_store_is_reported(path):
         connection.execute("INSERT INTO meta VALUES ('format', '9')")
         connection.execute("CREATE TABLE document (id TEXT, name TEXT)")
     connection.close()
-    with pytest.raises(StoreError, match=r"of format 9, and this version reads format 10.*whorl upgrade .*store"):
+    with pytest.raises(StoreError, match=r"of format 9, and this version reads format 11.*whorl upgrade .*store"):
         opened(path)
+
+
+def long_text(which):
+    return f"text {which} " + " ".join(map(str, range(which, which + 300)))
+
+
+def test_equal_long_texts_are_stored_once(path):
+    """
+    Of ten documents with one text, in one or in several calls, one row has the text; all ten return it.
+    """
+    with opened(path) as engine:
+        engine.index(Document(f"a{number}", long_text(1), f"name {number}") for number in range(5))
+        for number in range(5):
+            engine.index([Document(f"b{number}", long_text(1)), Document(f"c{number}", long_text(2 + number))])
+        assert set(engine.texts([f"{kind}{number}" for kind in "ab" for number in range(5)]).values()) == {long_text(1)}
+        sketches = [sketch.hashes.tolist() for sketch in engine.sketches(["a0", "a4", "b4", "c0"]).values()]
+        assert sketches[0] == sketches[1] == sketches[2] != sketches[3]
+        assert engine.count() == 15
+    assert owners(path) == 6
+
+
+def owners(path):
+    with closing(sqlite3.connect(path / RECORDS)) as connection:
+        return connection.execute("SELECT count(*) FROM document WHERE length(content) > 40").fetchone()[0]
+
+
+CHANGES = st.lists(st.tuples(st.integers(0, 9), st.one_of(st.none(), st.integers(0, 3))), min_size=1, max_size=6)
+
+
+@pytest.mark.slow
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@given(calls=st.lists(CHANGES, max_size=12))
+def test_changes_of_documents_with_equal_texts(tmp_path, calls):
+    """
+    After any replacements and deletions, each document has its own text, and each long text is stored once.
+    """
+    path, expected = tmp_path / f"store{len(list(tmp_path.iterdir()))}", dict[str, str]()
+    with opened(path) as engine:
+        for changes in calls:
+            texts = {f"d{number}": which for number, which in changes}
+            # Text 0 is short.
+            new = {name: long_text(which) if which else "short" for name, which in texts.items() if which is not None}
+            engine.index(Document(name, text) for name, text in new.items())
+            engine.delete(deleted := [name for name, which in texts.items() if which is None])
+            expected = {name: text for name, text in (expected | new).items() if name not in deleted}
+            assert engine.texts([f"d{number}" for number in range(10)]) == expected
+        engine._records.verify()
+        stored = [record.document for record in engine._records.all_documents()]
+        assert {document.id: document.text for document in stored} == expected
+    assert owners(path) == len({*expected.values()} - {"short"})
+
+
+def test_a_store_of_the_format_before_shared_texts(path):
+    """
+    A store of format 10 can be read unchanged; the first write changes the format, and shares older texts.
+    """
+    with opened(path) as engine:
+        engine.index([Document("a", long_text(1)), Document("b", long_text(2))])
+    with closing(sqlite3.connect(path / RECORDS)) as connection:
+        connection.executescript("DROP INDEX owner; DROP INDEX copy; UPDATE meta SET value = '10' WHERE key = 'format'")
+    with opened(path) as engine:
+        assert engine.texts(["a", "b"]) == {"a": long_text(1), "b": long_text(2)}
+    with closing(sqlite3.connect(path / RECORDS)) as connection:
+        assert connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() == ("10",)
+    with opened(path) as engine:
+        engine.index([Document("c", long_text(1))])
+        engine.delete(["a"])
+    assert owners(path) == 2
+    with opened(path) as engine:
+        assert engine.texts(["a", "b", "c"]) == {"b": long_text(2), "c": long_text(1)}
+        engine._records.verify()
+    with closing(sqlite3.connect(path / RECORDS)) as connection:
+        assert connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() == ("11",)
+
+
+def test_a_changed_reference(path):
+    """
+    If a row refers to another long text than it was stored with, or to none, the error names the damage.
+    """
+    with opened(path) as engine:
+        engine.index([Document("a", long_text(1)), Document("b", long_text(2)), Document("c", long_text(1))])
+    for wrong in (2, 9):
+        with closing(sqlite3.connect(path / RECORDS)) as connection:
+            connection.execute("UPDATE document SET sketch = ? WHERE id = 'c'", (wrong,))
+            connection.commit()
+        with opened(path) as engine:
+            for read in (engine.texts, engine.sketches):
+                with pytest.raises(StoreError, match="is damaged"):
+                    read(["c"])
 
 
 # Folders without write permission.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.embedded.store_process import document, state_after, step
+from tests.engine.embedded.store_process import copy_step, document, state_after, step, take_copy_step
 from tests.engine.embedded.stores import assert_state, fill, matching_ids, opened
 from tests.sampling import combine, sample
 from whorl.engine.embedded.store_files import INDEX, LOCK, RECORDS
@@ -37,6 +37,34 @@ def test_kill_while_indexing(path, start, seed):
             stored, deleted = step(done)
             engine.index(stored)
             engine.delete(deleted)
+            done += 1
+
+
+@pytest.mark.parametrize("seed", sample(range(5), 1))
+def test_kill_while_equal_texts_move(path, start, seed):
+    """
+    After SIGKILL while documents with equal texts are replaced and deleted, each acknowledged text can be read.
+    """
+    chosen, done, expected = random.Random(seed), 0, dict[str, str | None]()
+    for _ in range(4):
+        child = start("write_copies", path, done)
+        acknowledged = [child.stdout.readline() for _ in range(chosen.randrange(1, 40))]
+        child.kill()
+        acknowledged += child.stdout.readlines()
+        assert child.stderr.read() == ""
+        numbers = [int(line) for line in acknowledged if line.endswith("\n")]
+        for number in numbers:
+            expected |= copy_step(number)
+        done += len(numbers)
+        with opened(path) as engine:
+            engine._records.verify()
+            texts = engine.texts(list(expected))
+            # The next step may have been interrupted.
+            interrupted = copy_step(done)
+            for name, text in expected.items():
+                assert texts.get(name) in (text, interrupted.get(name, text))
+            take_copy_step(engine, done)
+            expected |= interrupted
             done += 1
 
 

@@ -13,7 +13,7 @@ import threading
 import uuid
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from copy import copy
 from functools import lru_cache, partial
@@ -46,7 +46,9 @@ from whorl.query.plan.nodes import Kind
 from whorl.request_context import timely
 
 #: Version of the tables below and of the hashes in them. Increase it with every change.
-FORMAT = "10"
+FORMAT = "11"
+#: Readable format that stores equal texts once per document. The first write changes it to FORMAT.
+UNSHARED_FORMAT = "10"
 #: Format that `previous_store` reads for upgrades: the tables are the same, but apostrophes in texts were not folded.
 PREVIOUS_FORMAT = "9"
 SKETCH_SCHEME = SketchScheme()
@@ -61,6 +63,9 @@ _Key: TypeAlias = Literal["number", "id"]
 # - head: name, properties and digest; for a short document, the text instead of the digest;
 # - sketch: null for a short document, and in a store without texts;
 # - content: the text; null for a short document, and passage hashes in a store without texts.
+#
+# Equal long texts are stored once. The first document with the text is the owner. In the row of another document, the
+# sketch is the owner's number (an integer, not a blob), and the content is the same number as a blob.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS document (
@@ -71,6 +76,26 @@ CREATE INDEX IF NOT EXISTS handle_id ON handle (id);
 CREATE TABLE IF NOT EXISTS field (entry BLOB PRIMARY KEY, documents BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, entry BLOB NOT NULL);
 """
+#: Indexes of the owners, by the first bytes of the content, and of the other documents with a text, by the owner. The
+#: first bytes are zstd's header with sizes and code lengths, so they are nearly as distinct as a hash.
+_SHARING = """
+CREATE INDEX IF NOT EXISTS owner ON document (substr(content, 1, 16)) WHERE typeof(sketch) = 'blob';
+CREATE INDEX IF NOT EXISTS copy ON document (sketch) WHERE typeof(sketch) = 'integer'
+"""
+#: Rows with the sketch and the content of their owner. One statement reads both rows, so a writer cannot change one of
+#: them in between.
+_RESOLVED = """(
+    SELECT document.number, document.id, document.head,
+        coalesce(owner.sketch, document.sketch) AS sketch, coalesce(owner.content, document.content) AS content,
+        owner.number AS owner, owner.id AS owner_id,
+        CASE WHEN owner.number IS NOT NULL THEN document.content END AS reference
+    FROM document LEFT JOIN document AS owner
+        ON owner.number = CASE typeof(document.sketch) WHEN 'integer' THEN document.sketch END)"""
+#: First of the columns that are read with the sketch or the content.
+_TYPE = "typeof(sketch)"
+_PARTS = ("head", "sketch", "content")
+#: Maximum number of possible owners to compare with a text.
+_MOST_OWNERS = 4
 #: Number of ids in one SQL statement; older SQLite libraries allow 999.
 _CHUNK = 500
 _SEAL_BYTES = 4
@@ -197,7 +222,7 @@ class RecordDatabase:
             self._writer.execute(f"PRAGMA page_size={_PAGE_BYTES}")
             self._writer.execute("PRAGMA journal_mode=WAL")
             with self._transaction():
-                for statement in _TABLES.split(";"):
+                for statement in (_TABLES + _SHARING).split(";"):
                     self._writer.execute(statement)
                 schemes = {"scheme": scheme.name, "sketches": SKETCH_SCHEME.name}
                 meta = {"format": FORMAT, **schemes, "store": uuid.uuid4().hex}
@@ -212,7 +237,9 @@ class RecordDatabase:
         if unknown := {key for (key,) in self._writer.execute("SELECT key FROM meta")} - _META:
             self.raise_damaged(f"it has an unknown entry {min(unknown, key=str)!r}")
         meta = dict(self._writer.execute("SELECT key, value FROM meta WHERE key != 'dictionary'"))
-        if (stored_format := meta.get("format")) != self._format:
+        stored_format = meta.get("format")
+        self._is_unshared = stored_format == UNSHARED_FORMAT
+        if stored_format != self._format and (not self._is_unshared or self._format != FORMAT):
             way = "use the version that made it, or index into a new folder"
             if stored_format == PREVIOUS_FORMAT:
                 way = f"bring it up to date: whorl upgrade {self._path.parent}"
@@ -220,7 +247,7 @@ class RecordDatabase:
                 f"{self._path} is a store of format {stored_format}, and this version reads format {FORMAT}; {way}"
             )
         for key, name in (("scheme", scheme.name), ("sketches", SKETCH_SCHEME.name)):
-            if meta.get(key) != name and self._format == FORMAT:
+            if meta.get(key) != name and self._format != PREVIOUS_FORMAT:
                 raise SchemeMismatchError(
                     f"the store {self._path.parent} has the scheme {meta.get(key)}, not {name}; "
                     "open it with its own scheme, or index into a new folder"
@@ -312,10 +339,15 @@ class RecordDatabase:
         try:
             with self._transaction():
                 self._field_changes.clear()
+                if self._is_unshared:
+                    for statement in _SHARING.split(";"):
+                        self._writer.execute(statement)
+                    self._writer.execute("UPDATE meta SET value = ? WHERE key = 'format'", (FORMAT,))
                 if made := self._texts.begin(texts):
                     self._writer.execute("INSERT INTO meta VALUES ('dictionary', ?)", (_seal("dictionary", made),))
                 yield
                 self._write_field_counts()
+            self._is_unshared = False
         except BaseException:
             self._texts.forget()
             raise
@@ -357,12 +389,20 @@ class RecordDatabase:
         ids = [record.document.id for record in records]
         known, first = self._predecessors(ids), self._next_number()
         numbers = [known.get(document_id, first + at) for at, document_id in enumerate(ids)]
+        self._move_shared_texts(known.values())
+        replaced, owners = frozenset(known.values()), dict[bytes, int]()
         rows, handles = [], list[tuple[str, str, str]]()
         for number, record in zip(numbers, records, strict=True):
             document = record.document
-            blobs = zip(("head", "sketch", "content"), self._blobs(record), strict=True)
-            sealed = (None if blob is None else _seal(_label(part, number, document.id), blob) for part, blob in blobs)
-            rows.append((number, document.id, *sealed))
+            blobs = _, sketch, content = self._blobs(record)
+            row: list[object]
+            row = [_seal_part(part, number, document.id, blob) for part, blob in zip(_PARTS, blobs, strict=True)]
+            if sketch is not None and content is not None:
+                if content not in owners:
+                    owners[content] = self._find_owner(content, replaced) or number
+                if (owner := owners[content]) != number:
+                    row[1:] = _reference(number, document.id, owner)
+            rows.append((number, document.id, *row))
             self._field_changes.update(_field_entries(document.name, document.properties))
             if document.properties:
                 values = document.values()
@@ -394,10 +434,44 @@ class RecordDatabase:
         wanted = list(ids)
         known = self._predecessors(wanted)
         removed = {known[document_id]: document_id for document_id in wanted if document_id in known}
+        self._move_shared_texts(removed)
         self._writer.executemany("DELETE FROM document WHERE number = ?", [(number,) for number in removed])
         self._writer.executemany("DELETE FROM handle WHERE id = ?", [(document_id,) for document_id in known])
         self._add_journal_entries(removed)
         return removed
+
+    def _find_owner(self, content: bytes, excluded: Collection[int]) -> int | None:
+        """Return the number of a document that owns exactly this compressed text, or None."""
+        rows = self._writer.execute(
+            "SELECT number, id, content FROM document "
+            "WHERE substr(content, 1, 16) = ? AND typeof(sketch) = 'blob' LIMIT ?",
+            (content[:16], _MOST_OWNERS),
+        )
+        for number, document_id, sealed in rows.fetchall():
+            if number not in excluded and sealed == _seal_part("content", number, document_id, content):
+                return int(number)
+        return None
+
+    def _move_shared_texts(self, leaving: Collection[int]) -> None:
+        """Move the texts of documents that will be replaced or deleted to other documents with equal texts."""
+        for number in leaving:
+            copies = self._writer.execute(
+                "SELECT number, id FROM document WHERE sketch = ? AND typeof(sketch) = 'integer'", (number,)
+            )
+            remaining = sorted(row for row in copies.fetchall() if row[0] not in leaving)
+            if not remaining:
+                continue
+            # The copies are often deleted in the order of their numbers, so the last one moves its text least often.
+            heir, heir_id = remaining.pop()
+            [(document_id, *sealed)] = self._writer.execute(
+                "SELECT id, sketch, content FROM document WHERE number = ?", (number,)
+            )
+            blobs = (
+                _seal_part(part, heir, heir_id, self._unseal(_label(part, number, document_id), blob))
+                for part, blob in zip(_PARTS[1:], sealed, strict=True)
+            )
+            moved = [(*blobs, heir), *((*_reference(other, other_id, heir), other) for other, other_id in remaining)]
+            self._writer.executemany("UPDATE document SET sketch = ?, content = ? WHERE number = ?", moved)
 
     def _predecessors(self, ids: Sequence[str]) -> dict[str, int]:
         """Subtract the documents with these ids from the field counts; return their numbers, keyed by id."""
@@ -456,13 +530,11 @@ class RecordDatabase:
 
     def _read_document(self, which: str, value: str | int) -> NumberedDocument | None:
         # Read one document at a time, so that other threads can search in between.
-        columns = "number, id, head, content, sketch IS NOT NULL"
-        for number, document_id, head, content, has_sketch in self._read(
-            f"SELECT {columns} FROM document WHERE {which}", (value,)
-        ):
+        rows = self._read_rows(f"{_TYPE}, head, content", which, (value,))
+        for number, document_id, kind, head, content, *owner in rows:
             known = self._decode_head(number, document_id, head)
-            if has_sketch or known.short_text is not None:
-                return NumberedDocument(number, known.document(self._read_text(known, content)))
+            if kind != "null" or known.short_text is not None:
+                return NumberedDocument(number, known.document(self._read_text(known, content, *owner)))
             passages = _unpack_passages(self._unseal(_label("content", number, document_id), content))
             return NumberedDocument(number, known.document(), passages)
         return None
@@ -485,16 +557,19 @@ class RecordDatabase:
             made.update(zip(texts, text_sketches(texts, self._scheme, SKETCH_SCHEME), strict=True))
         return [made[raw] for raw in raws]
 
-    def _sketch_source(self, head: Head, sketch: object) -> str | bytes:
-        """Return the input of `_read_sketches` for a document: a short text, otherwise the encoded sketch."""
-        if sketch is None and head.short_text is not None:
-            return head.short_text
-        return self._unseal(_label("sketch", head.number, head.id), sketch)
-
-    def _read_text(self, head: Head, content: object) -> str:
+    def _read_text(self, head: Head, content: object, *owner: Any) -> str:
         if content is None and head.short_text is not None:
             return head.short_text
-        return self._decompress(_label("content", head.number, head.id), content)
+        return self._decompress(self._owner_label("content", head.number, head.id, *owner), content)
+
+    def _owner_label(self, part: str, number: int, document_id: str, *owner: Any) -> str:
+        """Return the label of a blob in the row of the owner of a document's text; check the reference to this row."""
+        if not owner or owner[0] is None:
+            return _label(part, number, document_id)
+        owner_number, owner_id, reference = owner
+        if self._unseal(_label("reference", number, document_id), reference) != str(owner_number).encode():
+            self.raise_damaged(f"the reference of {document_id} is not what was stored")
+        return _label(part, owner_number, owner_id)
 
     def _decompress(self, label: str, sealed: object) -> str:
         compressed = self._unseal(label, sealed)
@@ -547,8 +622,10 @@ class RecordDatabase:
         return {key: known[key] for key in wanted if key in known}
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
-        heads = ((self._decode_head(*row[:3]), row[3]) for row in self._select("head, content", "id", ids))
-        return {head.id: self._read_text(head, content) for head, content in heads}
+        texts = {}
+        for number, document_id, _, raw_head, *stored in self._select(f"{_TYPE}, head, content", "id", ids):
+            texts[document_id] = self._read_text(self._decode_head(number, document_id, raw_head), *stored)
+        return texts
 
     def sketches(self, ids: Iterable[str]) -> dict[str, Sketch]:
         return {document.id: document.sketch for document in self.sketched_documents("id", ids)}
@@ -557,25 +634,33 @@ class RecordDatabase:
         wanted: list[Any] = list(values)
         # Get the cache before reading names: it must not keep names from before the last change.
         names = self._valid_cache(wanted).names
-        return self._with_sketches(self._select("head, sketch", key, wanted), names)
+        return self._with_sketches(self._select(f"{_TYPE}, head, sketch", key, wanted), names)
 
     def scan(self, after: str, rows: int) -> list[SketchedDocument]:
         """Return the next `rows` documents after an id, sorted by id (code points)."""
         names = self._valid_cache(range(rows)).names
-        wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
-        return self._with_sketches(self._read(wanted, (after, rows)), names)
+        page = self._read_rows(f"{_TYPE}, head, sketch", "id > ? ORDER BY id LIMIT ?", (after, rows))
+        return self._with_sketches(page, names)
 
     def _with_sketches(self, rows: Iterable[tuple[Any, ...]], names: dict[str, str]) -> list[SketchedDocument]:
-        """Decode rows of number, id, head and sketch; add missing names, keyed by id, to the cache `names`."""
-        keys, sources = list[tuple[int, str]](), list[str | bytes]()
-        for number, document_id, raw_head, sketch in rows:
+        """Decode rows of `_read_rows` with head and sketch; add missing names, keyed by id, to the cache `names`."""
+        keys, sources, owned = list[tuple[int, str]](), list[str | bytes](), dict[str, bytes]()
+        for number, document_id, _, raw_head, sketch, *owner in rows:
             keys.append((number, document_id))
+            short_text = None
             if sketch is None or document_id not in names:
                 head = self._decode_head(number, document_id, raw_head)
                 names[document_id] = head.name
-                sources.append(self._sketch_source(head, sketch))
+                short_text = head.short_text
+            if sketch is None and short_text is not None:
+                sources.append(short_text)
             else:
-                sources.append(self._unseal(_label("sketch", number, document_id), sketch))
+                label = self._owner_label("sketch", number, document_id, *owner)
+                # Verify the sketch of an owner only once for all of its copies.
+                source = owned[label] if label in owned else self._unseal(label, sketch)
+                if owner:
+                    owned[label] = source
+                sources.append(source)
         sketches = zip(keys, self._read_sketches(sources), strict=True)
         return [SketchedDocument(number, key, names[key], sketch) for (number, key), sketch in sketches]
 
@@ -592,7 +677,20 @@ class RecordDatabase:
         known = [value for value in values if isinstance(value, int) or value == well_formed(value)]
         for chunk in timely(batches(known, _CHUNK), 1):
             marks = ", ".join("?" * len(chunk))
-            yield from self._read(f"SELECT number, id, {columns} FROM document WHERE {key} IN ({marks})", chunk)
+            yield from self._read_rows(columns, f"{key} IN ({marks})", chunk)
+
+    def _read_rows(self, columns: str, which: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Read rows of number, id and `columns`.
+
+        If the first of the columns is `_TYPE`, the others have the sketch and the content of the owner. If any row has
+        an owner, three columns follow: the owner's number and id, and the reference to it.
+        """
+        rows = self._read(f"SELECT number, id, {columns} FROM document WHERE {which}", values)
+        # The join takes more time than the plain rows, so join only if a row needs it.
+        if columns.startswith(_TYPE) and "integer" in [row[2] for row in rows]:
+            columns += ", owner, owner_id, reference"
+            rows = self._read(f"SELECT number, id, {columns} FROM {_RESOLVED} WHERE {which}", values)
+        return rows
 
     def _read(self, statement: str, values: Sequence[str | int] = ()) -> list[tuple[Any, ...]]:
         try:
@@ -645,6 +743,15 @@ def _label(part: str, number: int, document_id: str) -> str:
     return f"{part} of document {number}, {document_id}"
 
 
+def _seal_part(part: str, number: int, document_id: str, blob: bytes | None) -> bytes | None:
+    return None if blob is None else _seal(_label(part, number, document_id), blob)
+
+
+def _reference(number: int, document_id: str, owner: int) -> tuple[int, bytes]:
+    """Return the sketch and the content of a document whose text another document owns."""
+    return owner, _seal(_label("reference", number, document_id), str(owner).encode())
+
+
 def _seal(label: str, blob: bytes) -> bytes:
     """Append a checksum of the blob and its label, so that `_unseal` detects damage and a blob in a wrong row."""
     return blob + _checksum(label, blob)
@@ -662,7 +769,7 @@ def previous_store(folder: Path, *, or_current: bool = False) -> Iterator[Record
         raise StoreError(f"there is no store at {folder}")
     with sqlite_errors(path), closing(connect_read_only(path, 0.0)) as connection:
         (stored_format,) = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() or (None,)
-    if stored_format != PREVIOUS_FORMAT and not (or_current and stored_format == FORMAT):
+    if stored_format != PREVIOUS_FORMAT and not (or_current and stored_format in (FORMAT, UNSHARED_FORMAT)):
         yield None
         return
     records = RecordDatabase(path, Scheme(), wait_seconds=0.0, is_read_only=True, file_format=stored_format)
