@@ -51,7 +51,7 @@ def test_fingerprint_is_refused(tmp_path: Path, query: str) -> None:
     with open_store(tmp_path / "store", without_minhash=True) as store:
         store.index(DOCUMENTS)
         for ask in (store.search, store.explain):
-            with pytest.raises(SchemaError, match="keeps no MINHASH tokens, which FINGERPRINT asks"):
+            with pytest.raises(SchemaError, match="keeps no MINHASH tokens, which FINGERPRINT needs"):
                 ask(query)
         with pytest.raises(SchemaError, match="keeps no MINHASH tokens"):
             store.similar("d3", filter=query)

@@ -22,7 +22,7 @@ from whorl.engine.opensearch.update_documents import backfill
 from whorl.errors import ParameterError, SchemaError
 
 TEXT = "one two three four five six seven eight nine ten eleven twelve"
-REFUSAL = r"has no field 'whorl_minhash', which FINGERPRINT asks; 'whorl opensearch init opensearch\+"
+REFUSAL = r"has no field 'whorl_minhash', which FINGERPRINT needs; 'whorl opensearch init opensearch\+"
 
 
 @pytest.fixture(autouse=True)

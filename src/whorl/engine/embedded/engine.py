@@ -678,7 +678,7 @@ class EmbeddedEngine(Engine):
             isinstance(leaf, SharedTokens | SharedBands) for leaf in leaves(plan.root)
         ):
             raise SchemaError(
-                f"the store {self.path} keeps no MINHASH tokens, which FINGERPRINT asks; 'whorl similar' and "
+                f"the store {self.path} keeps no MINHASH tokens, which FINGERPRINT needs; 'whorl similar' and "
                 "FINGERPRINT with '--plan calibrated' need none, and 'whorl index --short-minhash PATH' adds short ones"
             )
         return plan

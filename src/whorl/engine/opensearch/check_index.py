@@ -183,9 +183,9 @@ def _limits(client: IndexClient, settings: Json) -> Iterator[Finding]:
 
 def _no_minhash(client: IndexClient, mapping: Json) -> Iterator[Finding]:
     if not field_definition(mapping, MINHASH):
-        problem = f"there is no field {MINHASH!r}: FINGERPRINT queries by tokens cannot be asked"
-        remedy = f"whorl opensearch init {client.store_url}, then backfill, where those are wanted"
-        yield note("no-minhash", f"{problem}, only 'whorl similar' and what else goes by sketches", remedy)
+        problem = f"there is no field {MINHASH!r}, so FINGERPRINT fails; 'whorl similar' works without it"
+        remedy = f"to use FINGERPRINT: whorl opensearch init {client.store_url}, then backfill"
+        yield note("no-minhash", problem, remedy)
 
 
 def _documents(client: IndexClient, mapping: Json, names: FieldNames) -> Iterator[Finding]:

@@ -260,9 +260,9 @@ def without_passage_field(client: IndexClient) -> SchemaError:
 
 
 def without_minhash_field(client: IndexClient) -> SchemaError:
-    problem = f"{client.url} has no field {MINHASH!r}, which FINGERPRINT asks"
+    problem = f"{client.url} has no field {MINHASH!r}, which FINGERPRINT needs"
     init, backfill = f"'whorl opensearch init {client.store_url}'", f"'whorl opensearch backfill {client.store_url}'"
-    return SchemaError(f"{problem}; {init} adds it, {backfill} fills it, and 'whorl similar' needs none")
+    return SchemaError(f"{problem}; {init} adds it, {backfill} fills it; 'whorl similar' works without it")
 
 
 @guard_response

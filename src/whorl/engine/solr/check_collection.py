@@ -144,10 +144,10 @@ def _texts(
 def _no_minhash(client: SolrClient, collection: SolrCollection) -> Iterator[Finding]:
     # The token field is optional, so a missing field is an error only if the user has configured it.
     report = note if collection.names.minhash == FieldNames().minhash else error
-    problem = f"there is no field {collection.names.minhash!r}: FINGERPRINT queries by tokens cannot be asked"
+    problem = f"there is no field {collection.names.minhash!r}, so FINGERPRINT fails"
     version = f"Solr {collection.version.solr}, words broken as {collection.scheme.profile} by its version"
-    message = f"{problem}, only 'whorl similar' and what else goes by sketches ({version})"
-    yield report("no-minhash", message, f"whorl solr init {client.url}, where those are wanted")
+    message = f"{problem}; 'whorl similar' and other searches by sketches work ({version})"
+    yield report("no-minhash", message, f"to use FINGERPRINT: whorl solr init {client.url}")
 
 
 def _minhash(client: SolrClient, collection: SolrCollection, names: FieldNames) -> Iterator[Finding]:
