@@ -40,7 +40,7 @@ def test_one_row_for_each_cluster(own_store: Store, monkeypatch: pytest.MonkeyPa
     assert written(store).documents == 10
     everything = [item for portion in store.engine.labels.read_all() for item in portion.items()]
     marks = {document_id: mark.cluster for document_id, mark in everything}
-    monkeypatch.setattr("whorl.search.prepared_search._FEWEST", 3)
+    monkeypatch.setattr("whorl.search.prepared_search._MIN_FETCHED", 3)
     for query, order in (
         ("common", ()),
         ("*", (Order("rank"),)),
