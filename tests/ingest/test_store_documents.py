@@ -117,8 +117,8 @@ def test_unchanged_documents_are_skipped(watched: Watched) -> None:
     assert watched.batches == [["b", "c", "d"]]
     assert indexed(watched, second, again=True) == Indexed(4, 0)
     assert indexed(watched, second) == Indexed(0, 4)
-    # Nothing was stored, so no refresh was needed.
-    assert watched.refreshed == 3
+    # An interrupted run may have stored these documents without a refresh.
+    assert watched.refreshed == 4
 
 
 @pytest.mark.parametrize("name", ["whorl_keyword_x", CLUSTER, IS_PRINCIPAL])

@@ -120,7 +120,8 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
                 if progress and count:
                     progress(replace(done, stored=done.stored + count))
         raise
-    if done.stored:
+    # Documents that an interrupted run has stored are unchanged now, but may not be searchable yet.
+    if done.stored or done.unchanged:
         engine.refresh()
     return done
 

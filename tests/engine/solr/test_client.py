@@ -535,3 +535,23 @@ def test_kill_9_in_the_middle_of_indexing(solr_cache: Path, tmp_path: Path) -> N
             assert hit_ids == [f"d{number:04}" for number in range(killed.count)]
             assert store.count() == killed.count
             assert store.search("FINGERPRINT:d0000_100", with_shared=True).hits[0].shared_tokens == 512
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills with SIGKILL")
+def test_documents_are_searchable_although_solr_ignores_commits(solr_cache: Path, tmp_path: Path) -> None:
+    """
+    After a crash, Solr replays its log, and until it is done, it answers commits without committing anything.
+    """
+    killed = Killed(tmp_path / "home", solr_cache)
+    with killed.started() as solr:
+        # Solr makes the tokens of these texts itself, so replaying them takes a while.
+        rows = [{"id": f"d{number:04}", "content": f"{TEXT} {number} " * 40} for number in range(killed.count)]
+        requests.post(f"{solr.url}/whorl/update", json=rows, timeout=240).raise_for_status()
+        solr.process.send_signal(signal.SIGKILL)
+        solr.process.wait()
+    with killed.started() as solr, open_store(f"{solr.url}/whorl") as store:
+        store.index([Document("new", TEXT)])
+        assert [hit.id for hit in store.search("id:new").hits] == ["new"]
+        store.delete(["new"])
+        assert not store.search("id:new").hits
+        assert "Starting log replay" in solr.log.read_text(errors="replace")

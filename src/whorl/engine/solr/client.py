@@ -189,6 +189,11 @@ class SolrClient:
             return {name: dict(state.get("router") or {}) for name, state in collections.items()}
         return {}
 
+    @property
+    def is_cloud(self) -> bool:
+        """Whether this is a SolrCloud; False for a standalone Solr, or if Solr refuses to answer."""
+        return bool(self._routers())
+
     def aliased_collections(self) -> list[str]:
         """Return the collections of this client's alias; empty if the URL is not an alias or Solr refuses to answer."""
         names = sorted(self._routers())

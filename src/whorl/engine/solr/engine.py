@@ -6,11 +6,12 @@ term vectors of the shards.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import chain, islice
+from itertools import chain, count, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,6 +41,7 @@ from whorl.engine.server_engine import (
     explain_refusals,
     finds_only_short,
     guard_responses,
+    retry_pause,
 )
 from whorl.engine.solr.add_missing_fields import file_base
 from whorl.engine.solr.client import (
@@ -91,7 +93,14 @@ from whorl.engine.solr.request_body import (
     without_tokens,
 )
 from whorl.engine.solr.update_documents import SolrLabels
-from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
+from whorl.errors import (
+    DocumentError,
+    EngineError,
+    EngineResponseError,
+    EngineUnavailableError,
+    SchemaError,
+    suggestion,
+)
 from whorl.fingerprint.fingerprint_texts import sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import (
     Signature,
@@ -119,6 +128,7 @@ from whorl.query.plan.nodes import (
     Words,
     map_leaves,
 )
+from whorl.request_context import seconds_left
 
 #: Number of documents per batch of a scan. It is large, because Solr visits all documents of the collection for each
 #: batch.
@@ -143,6 +153,8 @@ _LONGEST_STOP_WORDS, _STOP_WORDS = 40, 1000
 _VERSIONED_ROWS = 100
 #: Number of update requests that run at the same time.
 CONNECTIONS = 2
+#: Longest time to wait until Solr has replayed its update log after a restart.
+_REPLAY_SECONDS = 60.0
 #: An update request ends after `BATCH_SIZE` documents, or when its texts have `BATCH_CHARACTERS` characters.
 BATCH_SIZE, BATCH_CHARACTERS = 64, 500_000
 
@@ -153,8 +165,10 @@ _Result = TypeVar("_Result")
 @guard_responses
 class SolrEngine(ServerEngine):
     def __init__(self, client: SolrClient, fields: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen
-        super().__init__(client.commit)
+        super().__init__(self._commit_changes)
         self._client = client
+        #: Id of the document that was stored or deleted last.
+        self._last_changed: str | None = None
         self._recent = LimitedCache[tuple[str, str], CachedSketch](_CACHED_SKETCHES)
         #: Checks whether all words of a text are stop words in a field.
         self._drops_all_words = lru_cache(_STOP_WORDS)(partial(drops_all_words, client))
@@ -197,6 +211,7 @@ class SolrEngine(ServerEngine):
         portions = chunks(complete, itemgetter(0), BATCH_CHARACTERS, BATCH_SIZE)
         try:
             send_parallel(portions, lambda portion: self._client.add([fields for _, fields in portion]))
+            self._last_changed = next(reversed(distinct))
         except EngineResponseError as error:
             if error.status == 400:
                 raise DocumentError(f"Solr refuses it: {error.detail}") from error
@@ -232,7 +247,9 @@ class SolrEngine(ServerEngine):
         stored = [*self._documents(ids, [])]
         if stored:
             self._client.require_updatable()
-            self._client.post("update", {"delete": stored}, commit="true")
+            self._client.post("update", {"delete": stored})
+            self._last_changed = stored[-1]
+            self._commit()
         return len(stored)
 
     def _delete_matching(self, plan: BoundPlan, rows: int) -> int:
@@ -264,8 +281,37 @@ class SolrEngine(ServerEngine):
                     raise
                 changed += len(latest) - len(unchanged)
                 remaining = unchanged
-        self._client.commit()
+        self._last_changed = next(iter(remaining), self._last_changed)
+        self._commit()
         return len(found) - changed
+
+    def _commit_changes(self) -> None:
+        """Commit all changes; if Solr still replays its update log after a restart, wait and commit again.
+
+        Until it has replayed its log, Solr answers commits with success, but ignores them (`doLocalCommit` in Solr's
+        DistributedUpdateProcessor). Only its own automatic commits then make the last change searchable. A change that
+        is searchable is also safe if Solr is killed: commits do not overlap, so all earlier commits have ended.
+        In a SolrCloud, a core accepts requests only after it has replayed its log.
+        """
+        changed, until = self._last_changed, time.monotonic() + min(_REPLAY_SECONDS, seconds_left() or _REPLAY_SECONDS)
+        self._client.commit()
+        if changed is None or self._client.is_cloud:
+            return
+        for repetition in count(1):
+            if self._is_searchable(changed):
+                return
+            pause = retry_pause(repetition)
+            if time.monotonic() + pause > until:
+                problem = (
+                    f"{self._client.url} ignores commits; after a restart, Solr does so until it has replayed its log"
+                )
+                raise EngineUnavailableError(f"{problem}. Repeat the request later")
+            time.sleep(pause)
+            self._client.commit()
+
+    def _is_searchable(self, document_id: str) -> bool:
+        """Check whether searches find the latest version of a document, or that it was deleted."""
+        return self._documents([document_id], [VERSION]) == self._documents([document_id], [VERSION], latest=True)
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         if DIGEST not in self.collection.schema.fields:
