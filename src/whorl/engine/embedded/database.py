@@ -13,7 +13,7 @@ import threading
 import uuid
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing, contextmanager
 from copy import copy
 from functools import lru_cache, partial
@@ -389,8 +389,8 @@ class RecordDatabase:
         ids = [record.document.id for record in records]
         known, first = self._predecessors(ids), self._next_number()
         numbers = [known.get(document_id, first + at) for at, document_id in enumerate(ids)]
-        self._move_shared_texts(known.values())
         replaced, owners = frozenset(known.values()), dict[bytes, int]()
+        self._move_shared_texts(replaced)
         rows, handles = [], list[tuple[str, str, str]]()
         for number, record in zip(numbers, records, strict=True):
             document = record.document
@@ -434,13 +434,13 @@ class RecordDatabase:
         wanted = list(ids)
         known = self._predecessors(wanted)
         removed = {known[document_id]: document_id for document_id in wanted if document_id in known}
-        self._move_shared_texts(removed)
+        self._move_shared_texts(removed.keys())
         self._writer.executemany("DELETE FROM document WHERE number = ?", [(number,) for number in removed])
         self._writer.executemany("DELETE FROM handle WHERE id = ?", [(document_id,) for document_id in known])
         self._add_journal_entries(removed)
         return removed
 
-    def _find_owner(self, content: bytes, excluded: Collection[int]) -> int | None:
+    def _find_owner(self, content: bytes, excluded: Set[int]) -> int | None:
         """Return the number of a document that owns exactly this compressed text, or None."""
         rows = self._writer.execute(
             "SELECT number, id, content FROM document "
@@ -452,7 +452,7 @@ class RecordDatabase:
                 return int(number)
         return None
 
-    def _move_shared_texts(self, leaving: Collection[int]) -> None:
+    def _move_shared_texts(self, leaving: Set[int]) -> None:
         """Move the texts of documents that will be replaced or deleted to other documents with equal texts."""
         for number in leaving:
             copies = self._writer.execute(
