@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts
 from whorl.fingerprint.shingling import JoinedWords, Scheme
@@ -92,7 +93,7 @@ def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
     text = words.encoded.tobytes().decode("utf-16-le")
     # Size in bytes of each word together with its separator.
     sizes = words.starts[1:] - words.starts[:-1]
-    if sizes.size and (sizes.min() == 2 or sizes.max() > 2 * longest + 2):
+    if not are_sizes_in_range(sizes, longest):
         return None
     units = words.encoded.view("<u2")
     is_inside = units == ord(BETWEEN_WORDS)
@@ -101,6 +102,11 @@ def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
         return text
     is_inside[words.starts[1:-1] // 2 - 1] = False
     return np.where(is_inside, np.uint16(ord(blank)), units).tobytes().decode("utf-16-le")
+
+
+def are_sizes_in_range(sizes: npt.NDArray[np.int64], longest: int) -> bool:
+    """Check that no word is empty or longer than `longest` UTF-16 units. Sizes are in bytes, with a separator each."""
+    return not sizes.size or bool(sizes.min() > 2 and sizes.max() <= 2 * longest + 2)
 
 
 def join_terms(field: str, words: JoinedWords) -> str:

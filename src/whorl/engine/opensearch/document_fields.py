@@ -36,7 +36,7 @@ import orjson
 from whorl.arrays_and_batches import batches
 from whorl.engine.cluster_labels import cluster_label
 from whorl.engine.configured_fields import FieldNames
-from whorl.engine.index_terms import BETWEEN_WORDS, plain_words, property_words, value_term
+from whorl.engine.index_terms import BETWEEN_WORDS, are_sizes_in_range, plain_words, property_words, value_term
 from whorl.engine.server_engine import encode_sketch, passage_terms, stores_sketch
 from whorl.fingerprint.fingerprint_texts import hash_texts, index_numbers, index_outputs
 from whorl.fingerprint.shingling import JoinedWords, Scheme
@@ -332,18 +332,21 @@ _SPELLED_SPACE = str.maketrans({char: f"{_SPACE}{chr(ord('a') + at)}" for at, ch
 
 def word_term(field: str, word: str) -> str:
     prefix = _field_prefix(field)
-    return prefix + _shorten(encode_blanks(word), _LONGEST_TERM - _count_units(prefix))
+    return prefix + _shorten(encode_blanks(word), _longest_plain_word(field))
 
 
 def word_terms(field: str, words: JoinedWords) -> bytes:
     """Return the terms of a field's words as a JSON string, separated by blanks; b"" if there are no words."""
-    prefix = _field_prefix(field)
-    text = plain_words(words, _LONGEST_TERM - _count_units(prefix), _BLANK)
+    text = plain_words(words, _longest_plain_word(field), _BLANK)
     if text is None:
         return orjson.dumps(BETWEEN_WORDS.join([word_term(field, word) for word in words.words()]))
-    # Add the prefixes after the encoding, because escaping their control character for each word takes long.
-    before = orjson.dumps(prefix)[1:-1]
-    return b'"%b%b' % (before, orjson.dumps(text)[1:].replace(b" ", b" " + before)) if text else b""
+    return _prefix_encoded(field, orjson.dumps(text)[1:-1])
+
+
+def _prefix_encoded(field: str, words: bytes) -> bytes:
+    """Add the field's prefix to words that are encoded as JSON, because escaping it for each word takes long."""
+    before = orjson.dumps(_field_prefix(field))[1:-1]
+    return b'"%b%b"' % (before, words.replace(b" ", b" " + before)) if words else b""
 
 
 #: Separator of texts in `words_of_texts`. No word contains this white space, and JSON does not escape it.
@@ -357,20 +360,22 @@ def words_of_texts(field: str, texts: Sequence[JoinedWords]) -> list[bytes]:
     # The difference between two texts is not positive.
     sizes = sizes[sizes > 0]
     together = _BETWEEN_TEXTS.encode("utf-16-le").join([words.encoded.tobytes() for words in texts]).decode("utf-16-le")
-    prefix = _field_prefix(field)
-    longest = _LONGEST_TERM - _count_units(prefix)
     blanks = sizes.size - sum(len(words.starts) > 1 for words in texts)
     is_plain = together.count(BETWEEN_WORDS) == blanks and together.count(_BETWEEN_TEXTS) == len(texts) - 1
-    if not is_plain or not sizes.size or sizes.min() == 2 or sizes.max() > 2 * longest + 2:
+    if not is_plain or not are_sizes_in_range(sizes, _longest_plain_word(field)):
         return [word_terms(field, words) for words in texts]
-    before = orjson.dumps(prefix)[1:-1]
-    encoded = orjson.dumps(together)[1:-1].replace(b" ", b" " + before).split(_BETWEEN_TEXTS.encode())
-    return [b'"%b%b"' % (before, text) if text else b"" for text in encoded]
+    encoded = orjson.dumps(together)[1:-1].split(_BETWEEN_TEXTS.encode())
+    return [_prefix_encoded(field, words) for words in encoded]
 
 
 @lru_cache
 def _field_prefix(field: str) -> str:
     return f"{_shorten(field.translate(_SPELLED_SPACE), _LONGEST_FIELD)}{_AFTER_FIELD}"
+
+
+def _longest_plain_word(field: str) -> int:
+    """Return the length in UTF-16 units of the longest word whose term is not shortened."""
+    return _LONGEST_TERM - _count_units(_field_prefix(field))
 
 
 def encode_blanks(text: str) -> str:
