@@ -170,8 +170,7 @@ def verify_quotations(
     if len(quotations) > MOST_QUOTATIONS:
         raise ParameterError(f"at most {MOST_QUOTATIONS:,} quotations are verified at once, got {len(quotations):,}")
     named = CitedDocuments(references, (source for quotation in quotations for source in quotation.sources))
-    store = _DocumentReader(engine, own_ids, excluded)
-    store.ignore_excluded(named.ids)
+    store = _DocumentReader(engine, own_ids, excluded, named.ids)
     verified = []
     for number, quotation in enumerate(quotations, 1):
         require_time()
@@ -227,11 +226,21 @@ def _merge_look_ups(first: LookUp | None, second: LookUp | None) -> LookUp | Non
 
 
 class _DocumentReader:
-    """Reads documents of a store in canonical form, and caches recent documents."""
+    """Reads documents of a store in canonical form, and caches recent documents.
 
-    def __init__(self, engine: Engine, own_ids: frozenset[str], excluded: BoundPlan | None) -> None:
+    Args:
+        own_ids: Documents with the verified text itself.
+        excluded: Plan that matches the documents to ignore, or None.
+        named_ids: Documents that the quotations name as their sources.
+    """
+
+    def __init__(
+        self, engine: Engine, own_ids: frozenset[str], excluded: BoundPlan | None, named_ids: Collection[str]
+    ) -> None:
         self._engine, self._excluded = engine, excluded
-        self.own_ids = self.ignored_ids = own_ids
+        self.own_ids = own_ids
+        #: Ids of `own_ids` and of the excluded documents of `named_ids`; look-ups in the store leave out the others.
+        self.ignored_ids = own_ids | self._find_excluded(named_ids)
         self._cached: OrderedDict[str, CanonicalText] = OrderedDict()
         self._characters = 0
         self._names: dict[str, str] = {}
@@ -244,13 +253,14 @@ class _DocumentReader:
         self.gaps = (*gap_warnings(engine, "words"), *engine.gaps("phrases"))
         self.without_text: set[str] = set()
 
-    def ignore_excluded(self, ids: Collection[str]) -> None:
-        """Add the documents of `ids` that the query to exclude matches to `ignored_ids`."""
+    def _find_excluded(self, ids: Collection[str]) -> set[str]:
+        found = set[str]()
         if self._excluded is not None:
             for batch in batches(sorted(ids), _MOST_TESTED):
                 named = DocumentsByScore("named sources", ((0.0, tuple(batch)),))
                 plan = BoundPlan(Bool(must=(named, self._excluded.root)))
-                self.ignored_ids |= {hit.id for hit in self._engine.search(plan, start=0, rows=len(batch)).hits}
+                found |= {hit.id for hit in self._engine.search(plan, start=0, rows=len(batch)).hits}
+        return found
 
     def read(self, ids: Sequence[str]) -> Mapping[str, CanonicalText]:
         """Return a dict from ids to documents in canonical form; omit documents without a text."""
