@@ -130,7 +130,7 @@ bench-duplicates: .venv/developing benchmarks/data/main.jsonl ## Find all pairs 
 	$(BIN)/python benchmarks/duplicates.py benchmarks/data/installed.jsonl --thresholds 80,50,90
 	$(BIN)/python benchmarks/duplicates.py --profile
 
-bench-duplicates-accuracy: .venv/developing benchmarks/data/main.jsonl ## Measure recall and precision of duplicates on real text (about 20 minutes)
+bench-duplicates-accuracy: .venv/developing benchmarks/data/main.jsonl ## Measure recall and precision of duplicates on real text (about 40 minutes)
 	$(BIN)/python benchmarks/duplicates_accuracy.py --solr
 
 bench-duplicates-scaling: .venv/developing benchmarks/data/main.jsonl ## Measure time and memory of duplicates, up to a million documents (about 25 minutes)
@@ -248,10 +248,10 @@ prove-engines: .venv/developing benchmarks/data/main.jsonl ## Compare Solr, Open
 	$(BIN)/python benchmarks/same_answers.py --folder benchmarks/data/same-answers --out benchmarks/results/same-answers.txt
 	rm -rf benchmarks/data/same-answers
 
-prove-servers: .venv/developing ## Run the conformance suite on Solr 8.11 and 9, OpenSearch 2.11, 2.19 and 3, Elasticsearch 8.19 and 9.5 (about 20 minutes)
+prove-servers: .venv/developing ## Run the conformance suite on Solr 8.11 and 9, OpenSearch 2.11, 2.19 and 3, Elasticsearch 8.19 and 9.5 (about 40 minutes)
 	WHORL_TEST_FULL=1 $(BIN)/python benchmarks/servers.py
 
-prove-kills: .venv/developing ## Kill the writer, the service and Solr 200 times while documents are sent (about 20 minutes)
+prove-kills: .venv/developing ## Kill the writer, the service, Solr and OpenSearch 220 times while documents are sent (about 40 minutes)
 	$(BIN)/python benchmarks/kills.py
 
 prove-flips: .venv/developing ## Flip single bits in all files of an embedded store, 500 times (about 5 minutes)

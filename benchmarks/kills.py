@@ -1,11 +1,11 @@
-"""Kills `whorl index`, the service, and Solr 200 times at random moments, and counts lost documents.
+"""Kills `whorl index`, the service, Solr and OpenSearch at random moments, and counts lost documents.
 
 Each time, documents are sent in batches until a process gets SIGKILL and is started again. Every acknowledged document
 must then be stored unchanged, and be found by its own tokens. Three of five documents have equal texts. At the end, a
 store that was killed a hundred times is compared with a new store of the same documents.
 
     make prove-kills
-    .venv/bin/python benchmarks/kills.py --index 5 --service 2 --solr 1     # a short one
+    .venv/bin/python benchmarks/kills.py --index 5 --service 2 --solr 1 --opensearch 1     # a short one
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ def main() -> None:
     parser.add_argument("--index", type=int, default=120, help="kills of `whorl index` with an embedded store")
     parser.add_argument("--service", type=int, default=40, help="kills of the service over an embedded store")
     parser.add_argument("--solr", type=int, default=40, help="kills of the Solr under the service")
+    parser.add_argument("--opensearch", type=int, default=20, help="kills of the OpenSearch under the service")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "kills.txt")
     parser.add_argument("--writer", nargs=2, metavar=("STORE", "MARK"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -92,6 +93,7 @@ def main() -> None:
         killed_writers(arguments.index, chance),
         killed_uploads("embedded", arguments.service, chance),
         killed_uploads("solr", arguments.solr, chance),
+        killed_uploads("opensearch", arguments.opensearch, chance),
     ]
     lines = list(report(results))
     arguments.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -129,8 +131,12 @@ def killed_writers(kills: int, chance: random.Random) -> Outcome:
 
 
 def killed_uploads(engine: str, kills: int, chance: random.Random) -> Outcome:
-    """Kill the service of an embedded store, or the Solr under it, while clients upload."""
-    what = "the service, embedded" if engine == "embedded" else "Solr under the service"
+    """Kill the service of an embedded store, or the server under it, while clients upload."""
+    what = {
+        "embedded": "the service, embedded",
+        "solr": "Solr under the service",
+        "opensearch": "OpenSearch under the service",
+    }[engine]
     outcome, all_safe = Outcome(what, kills, 0, 0, 0, []), dict[str, Document]()
     with tempfile.TemporaryDirectory() as folder, served(engine, Path(folder)) as (name, service, server):
         service.start()
@@ -205,11 +211,11 @@ def report(outcomes: list[Outcome]) -> Iterator[str]:
     """Yield the lines of the report."""
     yield f"{sum(outcome.kills for outcome in outcomes)} times SIGKILL at a random moment while documents were sent"
     yield ""
-    yield f"{'killed':24}{'kills':>6}{'acknowledged':>14}{'lost':>6}{'not found':>11}   back (s): median, longest"
+    yield f"{'killed':29}{'kills':>6}{'acknowledged':>14}{'lost':>6}{'not found':>11}   back (s): median, longest"
     for outcome in outcomes:
         back = f"{median(outcome.back):.2f} {max(outcome.back):.2f}" if outcome.back else ""
         counts = f"{outcome.kills:6}{outcome.acknowledged:14,}{outcome.lost:6}{outcome.not_found:11}"
-        yield f"{outcome.what:24}{counts}   {back}"
+        yield f"{outcome.what:29}{counts}   {back}"
 
 
 if __name__ == "__main__":
