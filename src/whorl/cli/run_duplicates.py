@@ -358,7 +358,7 @@ def _open_outputs(
                 copied.clear()
             yield outputs.enter_context(command.open_output()), lines
     except BaseException:
-        # The error has deleted the copies, so drop their lines, but print the other notes.
+        # After an error, no copies remain, so do not print their lines, only the other notes.
         lines[:] = [line for line in lines if line not in copied]
         raise
     finally:
@@ -421,7 +421,7 @@ def _write(result: Duplicates, command: DuplicatesCommand, reader: InputReader, 
     out.flush()
     lines = [f"{summary}, of {plural(result.documents, result.kind)} in all"]
     if command.clusters and not command.shows_only_new and result.count_pairs():
-        # The sizes of the files of earlier runs are unknown, so give no size in bytes then.
+        # The sizes of the files of earlier runs are unknown, so leave out the size in bytes.
         size = 0 if command.state is not None and result.documents > reader.count else reader.byte_progress[1]
         lines.append(redundancy_line(result, size, complete=command.is_complete, keep=command.search.keep))
     return lines + shown

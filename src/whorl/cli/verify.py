@@ -34,7 +34,7 @@ from whorl.output.compare_documents import Lines, ReadText
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import plural, printable, title_of
 from whorl.search.quotations.extract_quotations import quotations_in_json
-from whorl.search.quotations.results import Verdict, Verification, VerifiedQuotation, verdicts_named
+from whorl.search.quotations.results import Verdict, Verification, VerifiedQuotation, parse_verdicts
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.store import Store
 
@@ -71,7 +71,7 @@ def verify(
     punctuation are ignored; differences in numbers, signs and words are not. A quotation of fewer than 8 words is never
     called edited or stitched.
     """  # noqa: D301 - click wants the control character
-    failing = verdicts_named(options.fail_on) if options.fail_on is not None else frozenset()
+    failing = parse_verdicts(options.fail_on) if options.fail_on is not None else frozenset()
     target = report_file(html, [named], as_json=as_json, as_csv=as_csv)
     with open_existing_store(store) as opened, show_progress():
         read, verification = _read_and_verify(opened, named, options)

@@ -19,7 +19,7 @@ from whorl.duplicates.sketch_arrays import Bools, Numbers, Sketches
 from whorl.duplicates.verify_by_sketches import verify_pairs
 from whorl.request_context import report_progress, require_time
 
-#: Number of pivots: documents of a block (`HashBlock`) to compare with the whole block, before all other pairs.
+#: Number of pivots: the documents of a block (`HashBlock`) that are compared with the whole block first.
 _PIVOTS = 16
 #: Number of documents to sample from a block, to see whether most of the block is one cluster.
 _SAMPLE = 64
@@ -152,9 +152,9 @@ class _SpanningPairs:
             left = left[1:]
 
     def _products_left(self, hash_block: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
-        """Return the remaining comparisons of a block as two tuples (A, B): compare each document of A with each of B.
+        """Return the remaining comparisons of a block as two tuples (A, B): each document of A with each document of B.
 
-        They suffice: of two documents that are not connected, at least one is outside the block's largest component.
+        No others are needed: if two documents are not connected, one of them is outside the block's largest component.
         """
         is_new = self._is_new[hash_block]
         new, old = hash_block[is_new], hash_block[~is_new]

@@ -1,4 +1,4 @@
-"""Pairs of documents in arrays, with their numbers of shared shingles; expands pairs of texts to all exact copies."""
+"""Stores pairs of documents and their numbers of shared shingles in arrays; adds the pairs of exact copies."""
 
 from __future__ import annotations
 

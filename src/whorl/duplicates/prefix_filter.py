@@ -132,7 +132,7 @@ class _FilterRound:
     def _pairs(
         self, members: LevelMembers, index_keys: Hashes, probe_keys: Hashes, member_bits: int
     ) -> Iterator[CandidatePairs | HashBlock]:
-        """Yield the pairs of a level. If a hash makes too many, defer its documents or yield them as a block."""
+        """Yield the pairs of a level. If a hash has too many pairs, defer its documents or yield them as a block."""
         larger = members_of_keys(probe_keys, member_bits)
         hashes = probe_keys - larger.astype(np.uint64)
         # Members are numbered by size, so the smaller partners under one hash are a contiguous range.

@@ -21,7 +21,7 @@ from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 
 #: Number of hashes per sketch in the first round, if the threshold is 50 % or more. Lower thresholds need more hashes.
 FIRST_AIM = 64
-#: Maximum number of pairs per hash. If a hash makes more pairs, its documents are compared in the next round.
+#: Maximum number of candidate pairs per hash. If a hash gives more pairs, its documents are compared in the next round.
 MOST_PAIRS = 20_000
 #: A search with recall r may miss the share 1 - r of the pairs at the threshold. The candidate search may cause this
 #: fraction of the misses; verification may cause the others.
@@ -48,7 +48,7 @@ class PrefixLengths(NamedTuple):
     min_shared: Numbers
 
     def count_used_hashes(self, is_larger: Bools) -> Numbers:
-        """Return the number of hashes to read: all if the document may be the larger of a pair, else the indexable."""
+        """Return the number of hashes to read: only indexable hashes if a document is never the larger of a pair."""
         return np.where(is_larger, self.counts, self.indexable)
 
     def can_reach_threshold(self, is_larger: Bools, shared: Numbers, shared_indexable: Numbers) -> Bools:

@@ -113,7 +113,7 @@ def remove_boilerplate(
 
 
 def frequent_hashes(sketches: Sketches, indices: Numbers, limit: int) -> Hashes:
-    """Return the hashes, ascending, in more than `limit` of these documents, which must have complete sketches."""
+    """Return the hashes, ascending, that more than `limit` of these documents have. All sketches must be complete."""
     total = int(sketches.counts[indices].sum())
     portions = max(1, -(-total // _AT_ONCE))
     frequent, taken = [np.empty(0, np.uint64)], np.zeros(indices.size, np.int64)

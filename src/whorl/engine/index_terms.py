@@ -97,7 +97,7 @@ def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
         return None
     units = words.encoded.view("<u2")
     is_inside = units == ord(BETWEEN_WORDS)
-    # The words of a text have one blank less than words, unless some are inside a word.
+    # One blank separates two words. If the text has more blanks, some are inside words.
     if np.count_nonzero(is_inside) < max(1, sizes.size):
         return text
     is_inside[words.starts[1:-1] // 2 - 1] = False

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from whorl.fingerprint.compare_texts import Comparison, TextWords, rejoin_pair, words_of
 from whorl.request_context import require_time, timely
 
-#: Maximum number of words of each text between two shared passages. Of longer parts, all words count as different,
+#: Maximum number of words of each text between two shared passages. In longer parts, all words count as different,
 #: because the time to match equal words grows with the product of both numbers.
 MATCHED = 500
 
@@ -34,8 +34,8 @@ def find_differences(text_a: str, text_b: str, comparison: Comparison) -> list[T
     """Return the differences of two compared texts, in their order.
 
     Shared passages in the same order in both texts divide the texts into parts; the words of a part differ unless they
-    are equal and in the same order. Words of other shared passages, which were moved, are not differences. But a
-    passage that only one text repeats is one.
+    are equal and in the same order. Words of other shared passages, which were moved, are not differences. But if
+    only one text repeats a passage, the repetition is a difference.
 
     >>> from whorl.fingerprint.compare_texts import compare
     >>> a, b = "we shall pay the rent on the first day of May", "we shall pay the rent on the third day of May"
@@ -50,7 +50,7 @@ def find_differences(text_a: str, text_b: str, comparison: Comparison) -> list[T
     is_left_a, is_left_b = np.ones(len(of_a.words), np.bool_), np.ones(len(of_b.words), np.bool_)
     for a, b, length in timely([*in_order, *passages]):
         own_a, own_b = slice(a, a + length), slice(b, b + length)
-        # A word is equal to one word of the other text, so the second copy of a passage is left.
+        # Match each word with at most one word of the other text, so that the second copy of a passage is a difference.
         is_new = is_left_a[own_a] & is_left_b[own_b]
         is_left_a[own_a] &= ~is_new
         is_left_b[own_b] &= ~is_new
@@ -87,7 +87,10 @@ def _passages_in_order(passages: list[list[int]]) -> list[tuple[int, int, int]]:
 def _differences_between(
     texts: tuple[TextWords, TextWords], starts: tuple[int, int], left: tuple[_Numbers, _Numbers]
 ) -> Iterator[TextDifference]:
-    """Yield the differences between two passages, given the indices of the first word and of the words left there."""
+    """Yield the differences in the words between two shared passages.
+
+    `starts` has the index of the first word in each text, `left` the indices of the words that no passage matches.
+    """
     words = [[text.words[at] for at in indices.tolist()] for text, indices in zip(texts, left, strict=True)]
     ends = [0 if start == 0 else int(text.spans[start - 1, 1]) for text, start in zip(texts, starts, strict=True)]
     before = (-1, -1)
@@ -112,7 +115,7 @@ def _ranges(text: TextWords, indices: _Numbers) -> list[tuple[int, int]]:
 
 
 def _common_subsequence(a: list[str], b: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the indices of the words of a longest common subsequence; of none if a list is too long.
+    """Yield the indices of the words of a longest common subsequence; yield nothing if a list is too long.
 
     >>> [*_common_subsequence("the first and last day".split(), "a first or last".split())]
     [(1, 1), (3, 3)]

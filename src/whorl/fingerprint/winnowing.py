@@ -150,8 +150,8 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt
 
     Returns:
         Hashes in text order, uint64 array of shape (n,), and a half-open range of words for each hash, int64 array of
-        shape (n, 2). The range covers all windows that have the hash as their smallest hash. It is empty if no window
-        has. A store keeps the hash for each document that contains all words of one of these windows.
+        shape (n, 2). The range covers all windows that have the hash as their smallest hash. It is empty if there is
+        no such window. A store keeps the hash for each document that contains all words of one of these windows.
 
         There is one exception. If a document has words that are broken at line ends, the store keeps the hashes of two
         versions: with all of these words joined, and with all of them broken. A window in neither version may lack a

@@ -327,7 +327,10 @@ def source_text(named: str) -> str:
 
 
 class SourceFile(NamedTuple):
-    """A file, or standard input for `-`, read once as a pipe must be; ParameterError if unreadable or not text."""
+    """A file, or standard input for `-`. It is read only once, because a pipe cannot be read again.
+
+    Methods raise ParameterError if it is unreadable or not text.
+    """
 
     named: str
     raw: bytes

@@ -1,4 +1,4 @@
-"""Writes clusters and pairs of near-duplicates as JSON lines, CSV, Parquet or a table; finds those of a store."""
+"""Finds the near-duplicates in a store; writes clusters and pairs as JSON lines, CSV, Parquet or a table."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class BoilerplateDetector:
     @property
     def edge(self) -> int:
         """Maximum number of common words that `words` may miss at each end of a run of common words."""
-        # A window at the end of a run may have its smallest hash outside the run, which then does not mark the words.
+        # If the smallest hash of a window at the end of a run is outside the run, no hash marks the outermost words.
         return self.frequencies.scheme.window - 1 if self.frequencies else 0
 
     def words(self, of_text: TextWords) -> npt.NDArray[np.bool_]:

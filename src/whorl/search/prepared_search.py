@@ -64,7 +64,7 @@ _MIN_FETCHED, _MAX_FETCHED = 50, 1000
 Filter: TypeAlias = str | Sequence[str]
 #: Sort key for the score of a hit; `@score` sorts by a field with the name "score".
 _SCORE = "score"
-#: A comma between sort keys, and white space within a key. A name has both with a backslash, as in queries.
+#: A comma between sort keys, and white space within a key. In a name, a backslash precedes both, as in queries.
 _COMMA, _BLANKS = re.compile(r"(?<!\\),"), re.compile(r"(?<!\\)\s+")
 #: Sort keys, or a text such as "cm:modified desc, name"; None sorts by score.
 Sort: TypeAlias = str | Sequence[Order] | None

@@ -118,7 +118,7 @@ class LineSplitter:
         self._add(remainder)
 
     def remainder(self, *, is_ended: bool = False) -> Iterator[Line]:
-        """Yield the unfinished line, but an empty one only if a line feed ends it (`is_ended`); start a new line."""
+        """Yield the unfinished line and start a new one. Skip an empty line unless a line feed ends it (`is_ended`)."""
         if self._size or is_ended:
             yield self._number, b"".join(self._pieces) if self._size <= self._most else None
         self._number, self._pieces, self._size = self._number + 1, [], 0

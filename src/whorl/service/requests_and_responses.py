@@ -1,4 +1,4 @@
-"""Shared by all routes: paths, the base model of request bodies, JSON responses, and responses to errors."""
+"""Classifies request paths; defines the base model of request bodies, JSON responses, and responses to errors."""
 
 from __future__ import annotations
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from whorl.errors import ParameterError
-from whorl.search.quotations.results import Difference, Verdict, verdicts_named
+from whorl.search.quotations.results import Difference, Verdict, parse_verdicts
 
 
 def test_verdicts_named() -> None:
     """
     Verdicts are listed with commas; an unknown one is named.
     """
-    assert verdicts_named("absent, exact") == {Verdict.ABSENT, Verdict.EXACT}
+    assert parse_verdicts("absent, exact") == {Verdict.ABSENT, Verdict.EXACT}
     with pytest.raises(ParameterError, match="separated by commas, got 'wrong'"):
-        verdicts_named("absent,wrong")
+        parse_verdicts("absent,wrong")
 
 
 @pytest.mark.parametrize(

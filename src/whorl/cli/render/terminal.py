@@ -66,7 +66,7 @@ def problem_lines(problems: Collection[object], what: str) -> list[str]:
 
 
 def print_notes(notes: Iterable[str | None]) -> None:
-    # Standard error may be closed; lose the notes, but go on.
+    # If standard error is closed, drop the notes, but continue.
     with suppress(BrokenPipeError):
         for note in notes:
             if note is not None:

@@ -35,7 +35,8 @@ from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 PAIRS = "a long, b long, size_a long, size_b long, shared long, low long, high long"
 _SENT = f"{SKETCHES}, sender_indices binary, receivers binary"
-#: Approximate maximum number of hashes in a row of sent sketches, and maximum bytes of sketches to compare at a time.
+#: Approximate maximum number of hashes that are sent in one row, and maximum bytes of sketches that are compared at a
+#: time.
 _HASHES_AT_ONCE, _BYTES_AT_ONCE = 1 << 22, 1 << 24
 
 #: Function that compares pairs (`verify_pairs` or `measure_pairs`), given sketches, and the indices of the sent

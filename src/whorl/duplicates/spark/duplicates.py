@@ -44,9 +44,9 @@ from whorl.duplicates.spark.sketch_documents import STAYS, RunNumber, load_docum
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import SHARE_STEPS, SLACK
 
-#: Number of pivots: documents of a hash block (the documents that share one frequent hash) to compare with the whole
-#: block first. If at most `_PIVOTS` documents are then outside the block's largest component, they are also compared
-#: with the whole block.
+#: Number of pivots. A hash block is the set of documents that share one frequent hash. Some of its documents, the
+#: pivots, are compared with the whole block first. If at most `_PIVOTS` documents are then outside the block's largest
+#: component, they are also compared with the whole block.
 _PIVOTS = 16
 
 

@@ -9,7 +9,7 @@ round examines depend only on a document's sketch and the round (`whorl.duplicat
 selects them again instead of storing the selection.
 
 Then each block sends the hashes that pass the prefix filter. The part that owns a hash sorts its documents by size and
-key, and pairs each document with all smaller documents that are large enough. If a hash makes too many pairs, its
+key, and pairs each document with all smaller documents that are large enough. If a hash has too many pairs, its
 documents are deferred to the next round, or returned as a hash block: the set of documents with one frequent hash. If
 hash blocks and deferred documents fit into one worker's memory, one worker compares them in all remaining rounds,
 because a distributed step costs far more than a few thousand documents.
@@ -326,7 +326,7 @@ class _LevelDocuments:
 
 @dataclass(frozen=True, slots=True)
 class FrequencyCounter:
-    """The steps of one round that count frequencies and select prefixes, each for one block at a time.
+    """Counts frequencies and selects prefixes in one round. Each step processes one block at a time.
 
     `smallest` maps each home level (see `RoundParameters.home_levels`) to the size of its smallest document.
     """

@@ -91,7 +91,7 @@ _RESOLVED = """(
         CASE WHEN owner.number IS NOT NULL THEN document.content END AS reference
     FROM document LEFT JOIN document AS owner
         ON owner.number = CASE typeof(document.sketch) WHEN 'integer' THEN document.sketch END)"""
-#: First of the columns that are read with the sketch or the content.
+#: First column of a query for the sketch or the content: it shows whether another document owns the text.
 _TYPE = "typeof(sketch)"
 _PARTS = ("head", "sketch", "content")
 #: Maximum number of possible owners to compare with a text.

@@ -187,7 +187,7 @@ class IndexTokens(NamedTuple):
 
 
 def read_index_tokens(client: IndexClient, names: FieldNames) -> IndexTokens:
-    """Find out which MinHash tokens an index has. An index that does not exist yet gets whorl's.
+    """Find out which MinHash tokens an index has. An index that does not exist yet will have whorl's tokens.
 
     Raises:
         SchemaError: Several token fields or indexes exist, but the settings name none of them; or whorl cannot read the

@@ -362,7 +362,7 @@ class _SlowWords:
         self._known: tuple[dict[bytes, tuple[bytes, bytes]], ...] = ({}, {})
 
     def look_up(self, raw: bytes, slow: npt.NDArray[np.int32]) -> tuple[_Words, _Before, _Starts, _Before]:
-        """Return the words of slow segments as the four arrays that `insert_slow_words` takes as `python_words`."""
+        """Return the words of slow segments as four arrays: the argument `python_words` of `insert_slow_words`."""
         words, lengths = [], []
         for _, start, end, bits in slow.tolist():
             segment, machine = raw[2 * start : 2 * end], bits & 1

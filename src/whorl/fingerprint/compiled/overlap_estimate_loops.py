@@ -65,8 +65,8 @@ def _first_possible(total: int, takes_overlap: int, drawn: int, seen: int, start
         middle = (first + last) // 2
         overlap = start + step * middle
         population = total - takes_overlap * overlap
-        # `_tail` computes the chance of at least `least` hits. At most `seen` hits are at least `drawn` - `seen`
-        # misses, so count the misses when going down.
+        # `_tail` computes only P(count >= least). With at most `seen` shared hashes, at least `drawn` - `seen` hashes
+        # are not shared, so count these hashes when counting downwards.
         good, least = (overlap, seen) if step > 0 else (population - overlap, drawn - seen)
         if _tail(population, good, drawn, least) > tail:
             last = middle

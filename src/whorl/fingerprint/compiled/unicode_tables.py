@@ -155,9 +155,9 @@ class _CategorySets:
     Attributes:
         starts: Categories that begin words. Any sequence of their characters is one word.
         inner: Categories that may occur anywhere in these words except at the start.
-        gaps: Categories whose characters never form a word with each other, nor a segment with a character of `starts`.
+        gaps: Categories of characters that never form a word together, and are never in a segment with `starts`.
         hard_ends: Categories of `gaps` that never continue a word of `starts` and `inner`.
-        soft_ends: As in LoopTables.
+        soft_ends: The same as `LoopTables.soft_ends`.
     """
 
     def __init__(self, machine: StateMachine) -> None:

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 #: invisible characters: Hangul and Mongolian.
 _WITHOUT_BLANKS = r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u18af\u1950-\u1b7f\u2e80-\U0010ffff"
 _UNSEEN = "[\u115f\u1160\u180e\u200b\u2065\u3164\uffa0]"
-#: Invisible characters that would cut words of other scripts, such as a zero-width space. Check the character before
-#: them only after the first one, because a search for a set of characters is five times as fast.
+#: Invisible characters that would cut words of other scripts, such as a zero-width space. The pattern begins with the
+#: set of these characters, and only then checks the character before them: `re` finds a set five times as fast.
 _INVISIBLE = re.compile(f"{_UNSEEN}(?<![{_WITHOUT_BLANKS}].){_UNSEEN}*(?![{_WITHOUT_BLANKS}])", re.DOTALL)
 
 
@@ -200,7 +200,7 @@ _TEI_REPLACED = frozenset({"sic", "orig", "abbr"})
 #: The hyphen of a word that continues in the next line, unless that begins a paragraph. Some ALTO has it twice, as HYP
 #: and at the end of the word.
 _LINE_END_HYPHEN = re.compile("[-¬⸗=]? ?\xad ?\n(?!\n)")
-#: Line ends with the blanks after them; the group has the second line end, if any.
+#: Line ends and the white space after them. The group has a line end if there are two or more.
 _LINE_ENDS = re.compile(r"\n(?: *(\n))?\s*")
 
 
@@ -625,7 +625,7 @@ def _walk(root: Any, text: TextBuffer, marks: _QuotationMarks | None = None) -> 
 
     boxes: list[Any] = []
     gaps = _gaps_of_unseen(root)
-    # Invisible runs, with a gap between runs that are not adjacent; the length of the text after the last run.
+    # Invisible runs so far, with a gap between runs that are not adjacent, and the length of the text at the last run.
     unseen, length = list[Any](), 0
     walker = iterwalk(root, events=("start", "end"))
     for event, element in walker:

@@ -200,7 +200,7 @@ def find_passage_candidates(
     known = {number: count for number, count in zip(numbers, counts, strict=True) if count}
     crowded = [number for number, count in known.items() if count > CROWDED_ABOVE]
     # A broken word cuts a run of `run_words` words in two, one with at least half of the words. If passages may be that
-    # short, look-ups of phrases find most of the run, so broken words get no attention: reading all near-copies with
+    # short, look-ups of phrases find most of the run. So ignore broken words, because reading all near-copies with
     # broken words takes seconds. A few words at the ends of the run can be missed, if no other document has them.
     if broken and min_words > scheme.run_words // 2:
         # Count BROKEN_WORDS, the mark of documents with broken words, as a crowded hash: such hashes are looked up only

@@ -61,7 +61,7 @@ def word_indices(ranges: Numbers) -> Numbers:
 
 
 def array_of_each_range(ranges: Sequence[Numbers]) -> Numbers:
-    """Return the owner of each range: the index in `ranges` of the array with the range; in the order of the ranges."""
+    """Return, for each range of all arrays in their order, the index in `ranges` of the array that contains it."""
     return np.repeat(np.arange(len(ranges)), np.fromiter(map(len, ranges), np.int64, len(ranges)))
 
 

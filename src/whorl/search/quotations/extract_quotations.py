@@ -71,7 +71,7 @@ _LINE_MARKS = re.compile(
     r"(?:(?P<item>(?:[-*+•]|\d{1,3}[.)])[ \t]+)|(?P<heading>\#{1,6}[ \t]+)|(?=(?P<row>\|).*\|[ \t]*$))?",
     re.MULTILINE,
 )
-#: The mark that ends a sentence after brackets, which may hold the sentence's source.
+#: The full stop of a sentence that ends with brackets. The brackets may hold the sentence's source.
 _END_AFTER_BRACKETS = re.compile(r"(?<=[\])])[.!?]\Z")
 _MOST_WORDS_OF_SOURCE = 6
 #: A page or another place in the source, inside a footnote mark: `[1, p. 3]`, `[1: 3]`.
@@ -139,8 +139,8 @@ _MOST_SOURCES = 20
 _HTML = re.compile(
     r"<(?:blockquote|q)\b|\A\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE
 )
-#: Tags of block elements. A text without a match of `_HTML` is also HTML if it has, outside Markdown code, both tags of
-#: a block element, or a quotation mark written as a character reference.
+#: Tags of block elements. A text is also HTML if it has both tags of a block element, or a quotation mark written as a
+#: character reference, outside Markdown code. Then it needs no match of `_HTML`.
 _BLOCK_TAG = re.compile(
     r"(?<!`)<(/?)(article|div|h[1-6]|li|main|ol|p|section|table|td|ul)(?:\s[^<>`]*)?>", re.IGNORECASE
 )

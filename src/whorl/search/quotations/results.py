@@ -173,8 +173,8 @@ class Verification:
         return {verdict.value: found[verdict] for verdict in Verdict}
 
 
-def verdicts_named(names: str) -> frozenset[Verdict]:
-    """Return verdicts by their names, separated by commas; raise ParameterError for an unknown name."""
+def parse_verdicts(names: str) -> frozenset[Verdict]:
+    """Return the verdicts in a list of names separated by commas; raise ParameterError for an unknown name."""
     known, chosen = [verdict.value for verdict in Verdict], [name.strip() for name in names.split(",")]
     if unknown := [name for name in chosen if name not in known]:
         raise ParameterError(f"--fail-on takes {', '.join(known)}, separated by commas, got {unknown[0]!r:.80}")

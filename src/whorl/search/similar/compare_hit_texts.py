@@ -1,4 +1,4 @@
-"""Compares the source with whole texts: of hits that sketches cannot decide, and of pages with exact percentages."""
+"""Compares the source with the texts of hits that sketches cannot decide, or that need exact percentages."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TextVerifier:
 
     def verify_exact(self, hits: Iterable[SimilarHit]) -> Iterator[SimilarHit]:
         """Compare undecided hits by their texts; drop hits below the threshold."""
-        # Small texts first: they decide the most hits within the limits.
+        # Read small texts first: within the limits, they decide the most hits.
         undecided = sorted(hits, key=lambda similar: (similar.estimate.hit_size, similar.hit.id))
         hashes = dict(self._hash_hits(undecided))
         for similar in undecided:

@@ -81,7 +81,8 @@ from whorl.search.similar.sketch_plan import (
 MOST_VERIFIED = 10_000
 #: Number of candidates to fetch at a time with their sketches, which take about 3 MB together.
 CANDIDATES_AT_ONCE = 2_000
-#: Maximum number of documents that a first query, with few tokens, may match; above it, one with more tokens is faster.
+#: Maximum number of documents that a first query, with few tokens, may match. If it matches more, a second query with
+#: more tokens is faster.
 MOST_OF_FIRST_QUERY = 100
 #: Maximum size, in shingles, of a source whose shingles are looked up as phrases.
 MOST_PHRASES = 128
@@ -104,7 +105,7 @@ class SketchSearch:
         self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
         # With some metrics, a hit may be of any size, so only the largest document limits it.
         self._largest = engine.largest_size() if criteria.metric.allows_larger else None
-        # Include the source, which may have been added after the engine had read this size.
+        # The source may be a document that was added after the engine had read `largest_size`.
         if self._largest is not None and source.document_id is not None:
             self._largest = max(self._largest, sketch.size)
         self._costs = engine.costs

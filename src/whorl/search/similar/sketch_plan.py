@@ -83,8 +83,8 @@ from whorl.search.similar.options import SimilarCriteria
 BUDGET = 64
 #: Largest multiple of the token budget that a plan may use to reach the promised recall.
 _MOST_BUDGETS = 4
-#: Minimum fraction of the available tokens that a plan without costs looks up. Omitting a few may bring the recall
-#: closer to the wanted one.
+#: Minimum fraction of the available tokens to look up if the costs are unknown. With slightly fewer tokens than all,
+#: the recall may be closer to the wanted recall.
 _LEAST_SHARE_OF_TOKENS = 0.85
 #: D in the cost formula: average number of documents that contain the whole source (see benchmarks/similar_costs.py).
 _SHARING = 4.0
