@@ -16,6 +16,17 @@ from whorl.errors import StoreError
 from whorl.model import Document
 
 
+def killed_after(child, first: int, steps: int) -> int:
+    """Kill a process that prints the number of each finished step, after some steps; return how many it finished."""
+    acknowledged = [child.stdout.readline() for _ in range(steps)]
+    child.kill()
+    acknowledged += child.stdout.readlines()
+    assert child.stderr.read() == ""
+    numbers = [int(line) for line in acknowledged if line.endswith("\n")]
+    assert numbers == list(range(first, first + len(numbers)))
+    return len(numbers)
+
+
 @pytest.mark.parametrize("seed", sample(range(5), 3))
 def test_kill_while_indexing(path, start, seed):
     """
@@ -23,14 +34,7 @@ def test_kill_while_indexing(path, start, seed):
     """
     chosen, done = random.Random(seed), 0
     for _ in range(3):
-        child = start("write", path, done)
-        acknowledged = [child.stdout.readline() for _ in range(chosen.randrange(0, 14))]
-        child.kill()
-        acknowledged += child.stdout.readlines()
-        assert child.stderr.read() == ""
-        numbers = [int(line) for line in acknowledged if line.endswith("\n")]
-        assert numbers == list(range(done, done + len(numbers)))
-        done += len(numbers)
+        done += killed_after(start("write", path, done), done, chosen.randrange(0, 14))
         with opened(path) as engine:
             assert_state(engine, state_after(done), state_after(done + 1))
             # Complete the step that may have been interrupted, so that the state is known.
@@ -47,15 +51,9 @@ def test_kill_while_equal_texts_move(path, start, seed):
     """
     chosen, done, expected = random.Random(seed), 0, dict[str, str | None]()
     for _ in range(4):
-        child = start("write_copies", path, done)
-        acknowledged = [child.stdout.readline() for _ in range(chosen.randrange(1, 40))]
-        child.kill()
-        acknowledged += child.stdout.readlines()
-        assert child.stderr.read() == ""
-        numbers = [int(line) for line in acknowledged if line.endswith("\n")]
-        for number in numbers:
+        begun, done = done, done + killed_after(start("write_copies", path, done), done, chosen.randrange(1, 40))
+        for number in range(begun, done):
             expected |= copy_step(number)
-        done += len(numbers)
         with opened(path) as engine:
             engine._records.verify()
             texts = engine.texts(list(expected))
