@@ -18,9 +18,9 @@ from whorl.arrays_and_batches import (
     expand_ranges,
     find_sorted,
     group_equals,
-    order_of,
     run_starts,
     sort_distinct,
+    sorting_order,
     zip_with_results,
 )
 
@@ -73,7 +73,7 @@ def test_the_order_of_numbers_equals_sorted(values: list[int], bits: int) -> Non
     The order equals that of `sorted` and is stable, even if no bits are left for the positions.
     """
     large = np.array(values, np.uint64) << np.uint64(bits - 4)
-    assert order_of(large, bits).tolist() == sorted(range(len(values)), key=values.__getitem__)
+    assert sorting_order(large, bits).tolist() == sorted(range(len(values)), key=values.__getitem__)
 
 
 @given(st.lists(numbers, max_size=4))

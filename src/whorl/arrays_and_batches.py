@@ -141,12 +141,12 @@ def counts_in_groups(is_marked: npt.NDArray[np.bool_], sizes: npt.NDArray[np.int
     return counts
 
 
-def order_of(numbers: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64]:
+def sorting_order(numbers: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64]:
     """Return the indices that sort numbers of at most `bits` bits; equal numbers keep their order.
 
     Sorting numbers packed with their positions takes half the time of argsort.
 
-    >>> order_of(np.array([5, 2, 5, 1], np.uint64), 3).tolist()
+    >>> sorting_order(np.array([5, 2, 5, 1], np.uint64), 3).tolist()
     [3, 1, 0, 2]
     """
     places = numbers.size.bit_length()

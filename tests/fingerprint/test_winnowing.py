@@ -16,9 +16,9 @@ from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.winnowing import (
     BROKEN_WORDS,
     PassageScheme,
-    all_numbers,
-    passage_numbers,
+    hashes_to_look_up,
     run_hashes,
+    stored_passage_hashes,
     winnow,
     winnow_with_positions,
     word_hashes,
@@ -63,10 +63,10 @@ def test_numbers_of_a_text_with_a_broken_word() -> None:
     broken = whole.replace("example", "exam-\nple")
     profile = Scheme().profile
     kept, of_halves = (set(winnow(read_joined_words(text, profile), SCHEME).tolist()) for text in (whole, broken))
-    numbers = passage_numbers(broken, read_joined_words(broken, profile), Scheme(), SCHEME).tolist()
+    numbers = stored_passage_hashes(broken, read_joined_words(broken, profile), Scheme(), SCHEME).tolist()
     assert numbers == sorted(kept | of_halves | {BROKEN_WORDS})
     assert kept != of_halves
-    assert passage_numbers(whole, read_joined_words(whole, profile), Scheme(), SCHEME).tolist() == sorted(kept)
+    assert stored_passage_hashes(whole, read_joined_words(whole, profile), Scheme(), SCHEME).tolist() == sorted(kept)
 
 
 @given(FEW, SCHEMES)
@@ -74,7 +74,7 @@ def test_the_words_around_a_hash(words: list[str], scheme: PassageScheme) -> Non
     """
     The range of a hash has the words of all windows whose smallest hash it is; among equal hashes, the first counts.
     """
-    numbers, ranges = all_numbers(join(words), scheme)
+    numbers, ranges = hashes_to_look_up(join(words), scheme)
     assert len(numbers) == len(ranges) == max(0, len(words) - scheme.hashed_words + 1)
     hashes = run_hashes(join(words), scheme).tolist()
     assert [number % (1 << scheme.bits) for number in hashes] == (numbers.tolist() if hashes else [])

@@ -43,7 +43,7 @@ def marked(store: Store, above: str | None, text: list[str], boilerplate: tuple[
     of_text = words_of(" ".join(text))
     tells_common = boilerplate_detector(store.engine, above, boilerplate)
     assert tells_common
-    is_common = tells_common.words(of_text)
+    is_common = tells_common.mark_common(of_text)
     return [word for word, common in zip(of_text.words, is_common.tolist(), strict=True) if common]
 
 
@@ -96,7 +96,7 @@ def test_texts_without_passages(store: Store) -> None:
     Short and empty texts have no common words.
     """
     assert marked(store, "1", []) == marked(store, "1", FORM[:19]) == []
-    assert BoilerplateDetector(Scheme()).words(words_of("a b")).tolist() == [False, False]
+    assert BoilerplateDetector(Scheme()).mark_common(words_of("a b")).tolist() == [False, False]
 
 
 def test_shares_without_common_text(store: Store) -> None:

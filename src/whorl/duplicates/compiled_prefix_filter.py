@@ -15,9 +15,9 @@ from whorl.fingerprint.compiled.shingle_hash_loops import put_in_order, sort
 
 
 @cached
-def read_entries(
+def make_entries(
     hashes: Any, numbers: Any, cursors: Any, ends: Any, state: Any, upto: int, last: Any, bits: Any, parts: Any,
-    entries_read: Any,
+    made_entries: Any,
 ) -> None:  # fmt: skip
     """Write an entry for each hash up to `last`, one member after another; count the entries of each part.
 
@@ -27,28 +27,28 @@ def read_entries(
         cursors: Offset in `hashes` of each member's first hash that is not yet read; updated.
         ends: Offset after each member's last hash.
         state: Index of the first member to read, and number of entries written; updated. The loop stops if
-            `entries_read` is full.
+            `made_entries` is full.
         upto: Index after the last member to read.
         last: Largest hash to read.
         bits: Three numbers: right shift of the hashes, width of a member number in bits, and number of leading bits
             that all entries share.
         parts: Receives the number of entries in each part: element i + 1 counts the entries of part i. The number of
             parts is a power of two.
-        entries_read: Receives the entries.
+        made_entries: Receives the entries.
     """
     shift, part_shift = uint64(bits[0]), _part_shift(parts)
     member_bits, lead = uint64(bits[1]), uint64(bits[2])
     count = state[1]
     for member in range(state[0], min(upto, cursors.size)):
         at, end, number = cursors[member], ends[member], uint64(numbers[member])
-        while at < end and count < entries_read.size and get(hashes, at) <= last:
+        while at < end and count < made_entries.size and get(hashes, at) <= last:
             key = ((get(hashes, at) >> shift) << member_bits) | number
             parts[int64((key << lead) >> part_shift) + 1] += 1
-            entries_read[uint64(count)] = key
+            made_entries[uint64(count)] = key
             count += 1
             at += 1
         cursors[member] = at
-        if count == entries_read.size:
+        if count == made_entries.size:
             # The next call continues with this member.
             state[0], state[1] = member, count
             return
@@ -56,11 +56,11 @@ def read_entries(
 
 
 @cached
-def distribute_entries(entries_read: Any, bits: Any, parts: Any, entries: Any) -> None:
-    """Copy the entries of `read_entries` to `entries`, grouped by part; change the offsets in `parts` to ends."""
+def distribute_entries(made_entries: Any, bits: Any, parts: Any, entries: Any) -> None:
+    """Copy the entries of `make_entries` to `entries`, grouped by part; change the offsets in `parts` to ends."""
     part_shift, lead = _part_shift(parts), uint64(bits[2])
-    for i in range(entries_read.size):
-        key = get(entries_read, i)
+    for i in range(made_entries.size):
+        key = get(made_entries, i)
         part = int64((key << lead) >> part_shift)
         entries[uint64(parts[part])] = key
         parts[part] += 1

@@ -36,7 +36,7 @@ from whorl.duplicates.results import Cluster, Member, Pair
 from whorl.duplicates.sketch_arrays import Bools, Hashes, Numbers
 from whorl.duplicates.sketch_store import IdFile
 from whorl.duplicates.sketching import group_of
-from whorl.duplicates.worker_pool import DOCUMENTS_AT_ONCE, check_documents, map_in_processes, start_method
+from whorl.duplicates.worker_pool import DOCUMENTS_AT_ONCE, checked_documents, map_in_processes, start_method
 from whorl.errors import ParameterError
 from whorl.fingerprint.fingerprint_texts import HashBatch, hash_in_batches, words_and_spans
 from whorl.fingerprint.shingling import Scheme
@@ -387,8 +387,8 @@ def find_in_documents(
     options = DuplicatesOptions.from_options(options)
     if options.state is not None or options.common is not None or options.scheme.unit != "words":
         raise ParameterError("a search for reference texts has no state and no boilerplate, and compares words")
-    documents = check_documents(documents)
-    index = ReferenceIndex(list(check_documents(reference)), options.scheme, options.within)
+    documents = checked_documents(documents)
+    index = ReferenceIndex(list(checked_documents(reference)), options.scheme, options.within)
     search, method = partial(_find_matches, index, options), start_method(documents, options.workers)
     match_batches = map_in_processes(documents, search, options.scheme, options.workers, method)
     return ReferenceMatches(index, options, match_batches, on_repeated)

@@ -413,7 +413,7 @@ class _HashSweep:
         Also return the number of entries in each part: a part has the entries whose leading bits are equal. Element 0
         is 0, and element i + 1 counts the entries of part i.
         """
-        from whorl.duplicates.compiled_prefix_filter import read_entries
+        from whorl.duplicates.compiled_prefix_filter import make_entries
 
         counts = np.zeros((1 << max(1, HASHES_AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)
         blocks: list[Hashes] = []
@@ -422,7 +422,7 @@ class _HashSweep:
             state = np.array([first + part.start, 0])
             while state[0] < first + part.stop:
                 block, state[1] = np.empty(_BUFFER_ENTRIES, np.uint64), 0
-                read_entries(
+                make_entries(
                     self._hashes, self._numbers, self._cursors, self._ends, state, first + part.stop, last, self._bits,
                     counts, block,
                 )  # fmt: skip

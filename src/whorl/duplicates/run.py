@@ -25,7 +25,7 @@ from whorl.duplicates.sketch_arrays import Hashes
 from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore, temporary_store
 from whorl.duplicates.sketching import MakeSketches, SketchBatch, Sketching, group_of, sketch_digest
 from whorl.duplicates.verify_by_texts import ReadHashes, split_equal_samples, verify_exact
-from whorl.duplicates.worker_pool import DOCUMENTS_AT_ONCE, check_documents, sketch_in_processes, start_method
+from whorl.duplicates.worker_pool import DOCUMENTS_AT_ONCE, checked_documents, sketch_in_processes, start_method
 from whorl.engine.protocol import Engine, ScanBatch
 from whorl.errors import NoSketchesError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import hash_texts
@@ -80,7 +80,7 @@ def duplicates_among(
         if isinstance(store, PersistentSketchStore):
             store.begin_partial_scan()
             _set_options(store, options)
-            unread = _load_changed(store, check_documents(documents), sketching, on_repeated)
+            unread = _load_changed(store, checked_documents(documents), sketching, on_repeated)
             # Only documents from files have ids with the number of a paragraph or line. Other ids may end with a number
             # by chance, so delete no pieces then.
             if options.granularity is not Granularity.DOCUMENT and isinstance(documents, InputDocuments):
@@ -254,7 +254,7 @@ def load_documents(
     on_repeated: Callable[[str], None],
 ) -> list[UnreadValues]:
     """Sketch documents, and put them into a temporary store; return values that are not readable as a rank or date."""
-    documents, unread = check_documents(documents), list[UnreadValues]()
+    documents, unread = checked_documents(documents), list[UnreadValues]()
     if method := start_method(documents, options.workers):
         sketch_batches = sketch_in_processes(documents, sketch, options.scheme, store, options.workers, method)
     else:

@@ -45,7 +45,7 @@ def worthwhile_workers(size: int) -> int:
     return processor_count() if size >= _LARGE else 1
 
 
-def check_documents(documents: Iterable[Document]) -> Iterable[Document]:
+def checked_documents(documents: Iterable[Document]) -> Iterable[Document]:
     """Return an iterable that raises DocumentError for an item that is not a document."""
     return documents if isinstance(documents, InputDocuments) else documents_only(documents)
 

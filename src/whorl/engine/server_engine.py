@@ -55,7 +55,7 @@ from whorl.errors import (
 from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketches
 from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, decode_texts, encode, encode_tokens
-from whorl.fingerprint.winnowing import PassageScheme, passage_numbers
+from whorl.fingerprint.winnowing import PassageScheme, stored_passage_hashes
 from whorl.query.ast import Pattern, as_typed
 from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import (
@@ -795,7 +795,7 @@ def passage_terms(text: str, words: JoinedWords, scheme: Scheme, passage_scheme:
 
     The name shows that the hashes were computed, even if the document has none.
     """
-    numbers = passage_numbers(text, words, scheme, passage_scheme)
+    numbers = stored_passage_hashes(text, words, scheme, passage_scheme)
     return [passage_scheme.name, *encode_tokens(numbers, passage_scheme.bits)]
 
 

@@ -120,7 +120,7 @@ def winnow(words: JoinedWords, scheme: PassageScheme) -> Numbers:
     )
 
 
-def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> Numbers:
+def stored_passage_hashes(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> Numbers:
     """Return the passage hashes that a store keeps for a document, as an ascending distinct uint64 array.
 
     If words are broken at line ends, the result includes BROKEN_WORDS, and the hashes of the text with these words
@@ -142,7 +142,7 @@ def _words_of(texts: Sequence[str], scheme: Scheme) -> Iterator[JoinedWords]:
     return (hashed.words for hashed in hash_texts(texts, scheme, Outputs.WORDS, workers=1))
 
 
-def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt.NDArray[np.int64]]:
+def hashes_to_look_up(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt.NDArray[np.int64]]:
     """Return the hashes to look up for a text, and a range of words for each hash.
 
     Each run of `hashed_words` words has a hash. A stored document that shares a run of `run_words` words with the text

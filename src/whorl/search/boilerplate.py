@@ -82,11 +82,11 @@ class BoilerplateDetector:
 
     @property
     def edge(self) -> int:
-        """Maximum number of common words that `words` may miss at each end of a run of common words."""
+        """Maximum number of common words that `mark_common` may miss at each end of a run of common words."""
         # If the smallest hash of a window at the end of a run is outside the run, no hash marks the outermost words.
         return self.frequencies.scheme.window - 1 if self.frequencies else 0
 
-    def words(self, of_text: TextWords) -> npt.NDArray[np.bool_]:
+    def mark_common(self, of_text: TextWords) -> npt.NDArray[np.bool_]:
         """Return a mask of the common words of a text."""
         is_common = np.zeros(len(of_text.words), np.bool_)
         if self.frequencies is not None:
@@ -106,7 +106,7 @@ class Comparer:
 
     def __init__(self, text: TextWords, scheme: Scheme, detector: BoilerplateDetector | None) -> None:
         self.text, self._index, self._detector = text, ShingleIndex(text, scheme), detector
-        self.is_common = np.zeros(len(text.words), np.bool_) if detector is None else detector.words(text)
+        self.is_common = np.zeros(len(text.words), np.bool_) if detector is None else detector.mark_common(text)
         self.edge = detector.edge if detector else 0
 
     def rejoin_halves(self, words: TextWords) -> TextWords:
@@ -123,7 +123,7 @@ class Comparer:
     def compare(self, words: TextWords, min_words: int = 0) -> Comparison:
         """Compare the text (A) with the words of another text (B); `compare_words` explains `min_words`."""
         words, detector = self.rejoin_halves(words), self._detector
-        common = None if detector is None else CommonWords(self.is_common, detector.words(words), self.edge)
+        common = None if detector is None else CommonWords(self.is_common, detector.mark_common(words), self.edge)
         return self._index.compare(words, common, min_words)
 
 

@@ -91,7 +91,7 @@ class SearchOptions(QueryOptions, total=False):
     collapse: bool
 
 
-def sort_keys(sort: Sort) -> tuple[Order, ...]:
+def parse_sort_keys(sort: Sort) -> tuple[Order, ...]:
     """Return the sort keys in a text such as "cm:modified desc, name"; raise ParameterError if it is malformed."""
     if isinstance(sort, str):
         return tuple(map(_sort_key, _COMMA.split(sort)))
@@ -316,7 +316,7 @@ class PreparedQuery:
             ParameterError: The page is out of range, a sort field does not exist, or no document has a cluster label.
         """
         self.reader.require_page(start, rows)
-        wanted = sort_keys(sort)
+        wanted = parse_sort_keys(sort)
         missing = [key for key in wanted if self.reader.is_missing(key)]
         keys = [self.reader.sortable(key) for key in wanted if key not in missing]
         gaps = gap_warnings(self.engine, self.looked_up)

@@ -11,7 +11,7 @@ from tests import solr_runtime
 from whorl import Document, open_store
 from whorl.engine.configured_fields import FieldNames, TextField
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.inspect_collection import find_stored_texts, read_schema
+from whorl.engine.solr.inspect_collection import find_text_fields, read_schema
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +35,8 @@ def test_texts_are_counted_by_field(url: str) -> None:
     with open_store(url) as store:
         store.index(documents)
         client = SolrClient(url)
-        fields = find_stored_texts(client, read_schema(client), FieldNames())
+        fields = find_text_fields(client, read_schema(client), FieldNames())
         assert fields == [TextField("content", 3), TextField("summary: 1", 5), TextField("year", 5)]
-        named = find_stored_texts(client, read_schema(client), FieldNames(name="title", content="content"))
+        named = find_text_fields(client, read_schema(client), FieldNames(name="title", content="content"))
         assert TextField("name", 5) in named
         client.close()

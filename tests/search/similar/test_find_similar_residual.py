@@ -215,5 +215,5 @@ def test_hashes_without_boilerplate() -> None:
     in_steps = Checks()
     with new_request("", in_steps):
         hashes_of_words(text.words, Scheme())
-        detector.words(text)
+        detector.mark_common(text)
     assert checks.count >= in_steps.count + 3

@@ -28,7 +28,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from whorl.arrays_and_batches import HashLookup, expand_ranges, indices_of_ranges, order_of, run_starts
+from whorl.arrays_and_batches import HashLookup, expand_ranges, indices_of_ranges, run_starts, sorting_order
 from whorl.duplicates.all_pairs import find_pairs
 from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_filter import find_oversized_groups, mark_prefixes
@@ -382,7 +382,7 @@ class FrequencyCounter:
         columns: list[tuple[npt.NDArray[Any], ...]] = []
         for level in levels_of_block:
             entries = level.entries()
-            order = order_of(entries.tokens, self.scheme.bits)
+            order = sorting_order(entries.tokens, self.scheme.bits)
             tokens = entries.tokens[order]
             starts = run_starts(tokens)
             if not starts.size:

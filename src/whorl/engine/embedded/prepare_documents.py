@@ -27,7 +27,7 @@ from whorl.fingerprint.fingerprint_texts import (
 )
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch
-from whorl.fingerprint.winnowing import Numbers, PassageScheme, passage_numbers
+from whorl.fingerprint.winnowing import Numbers, PassageScheme, stored_passage_hashes
 from whorl.model import Document
 from whorl.query.plan.nodes import Kind, Value
 
@@ -102,7 +102,7 @@ class DocumentPreparation:
         if self.passage_scheme is None:
             return [_NO_TOKENS] * len(documents)
         return [
-            passage_numbers(document.text, hashed.words, self.scheme, self.passage_scheme)
+            stored_passage_hashes(document.text, hashed.words, self.scheme, self.passage_scheme)
             for document, hashed in zip(documents, hashes, strict=True)
         ]
 

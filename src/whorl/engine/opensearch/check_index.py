@@ -34,7 +34,7 @@ from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.create_index import (
     definition_differences,
     field_definition,
-    find_stored_texts,
+    find_text_fields,
     has_own_fields_in_source,
     missing_texts_reason,
     properties_conflict,
@@ -88,7 +88,7 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
     # If the index has none of whorl's fields, FINGERPRINT uses the tokens that the cluster makes.
     is_foreign = bool(foreign_fields) and not field_definition(mapping, ID)
     has_vectors = any(field.has_vectors for field in foreign_fields)
-    texts = find_stored_texts(client, mapping, names)
+    texts = find_text_fields(client, mapping, names)
     likely = guess_name_field(names, partial(field_definition, mapping))
     init = init_command(f"whorl opensearch init {client.store_url}", texts, names, likely)
     findings += [

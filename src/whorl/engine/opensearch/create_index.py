@@ -49,7 +49,7 @@ _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "
 _FILE_BASE = "whorl_file_base"
 
 
-def find_stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
+def find_text_fields(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
     """Return the text fields that have values, except the name field, sorted by amount of text (most text first)."""
     fields = [name for name in _text_names(mapping.get("properties", {})) if not missing_texts_reason(mapping, name)]
     # Make the last documents searchable, if the user has the right to refresh.
@@ -167,7 +167,7 @@ def initialise(
             create(client, names, passages=passages, without_minhash=without_minhash)
         return
     if content is None and not field_definition(present, ID):
-        texts = find_stored_texts(client, present, names)
+        texts = find_text_fields(client, present, names)
         likely = guess_name_field(names, partial(field_definition, present))
         require_named_text(client.url, f"whorl opensearch init {client.store_url}", texts, names, likely)
     _require_scheme(client, present, passages)

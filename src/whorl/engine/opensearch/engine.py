@@ -48,7 +48,7 @@ from whorl.engine.opensearch.document_fields import (
     text_in,
     without_text,
 )
-from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, read_index_tokens, read_texts
+from whorl.engine.opensearch.foreign_minhash import ForeignSignatures, TokenField, read_index_tokens, read_texts
 from whorl.engine.opensearch.request_body import (
     facet_aggregations,
     id_field,
@@ -118,7 +118,7 @@ class OpenSearchEngine(ServerEngine):
         self._tokens = TtlCache(lambda _: read_index_tokens(client, names), _TOKENS_SECONDS)
 
     @property
-    def _foreign(self) -> ForeignTokens | None:
+    def _foreign(self) -> ForeignSignatures | None:
         """Reader of the MinHash tokens that the cluster makes; None if searches use whorl's fields."""
         return self._tokens().foreign
 

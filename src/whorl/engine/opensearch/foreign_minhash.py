@@ -182,7 +182,7 @@ class IndexTokens(NamedTuple):
         has_own: Whether FINGERPRINT looks up whorl's tokens; also True if the index lacks all fields of whorl.
     """
 
-    foreign: ForeignTokens | None
+    foreign: ForeignSignatures | None
     has_own: bool
 
 
@@ -205,11 +205,11 @@ def read_index_tokens(client: IndexClient, names: FieldNames) -> IndexTokens:
         raise
     field = choose_field(minhash_fields(mapping, settings), names.minhash)
     fields = (name for name, _ in _flatten(mapping))
-    foreign = ForeignTokens(client, names, probe_field(client, field), fields) if field else None
+    foreign = ForeignSignatures(client, names, probe_field(client, field), fields) if field else None
     return IndexTokens(foreign, has_own=foreign is None)
 
 
-class ForeignTokens:
+class ForeignSignatures:
     """Makes the signatures of documents and texts for a MinHash field that the index already has."""
 
     def __init__(self, client: IndexClient, names: FieldNames, field: TokenField, fields: Iterable[str]) -> None:

@@ -29,7 +29,7 @@ from whorl.engine.solr.field_definitions import (
 )
 from whorl.engine.solr.inspect_collection import (
     Schema,
-    find_stored_texts,
+    find_text_fields,
     find_vector_handler,
     read_schema,
     read_version,
@@ -73,7 +73,7 @@ def initialise(
     names = replace(names, content=content or names.content)
     schema = read_schema(client)
     config = client.get("config")["config"]
-    texts = find_stored_texts(client, schema, names) if client.count(EVERYTHING) else []
+    texts = find_text_fields(client, schema, names) if client.count(EVERYTHING) else []
     if content is None and not schema.is_set_up(names):
         likely = guess_name_field(names, schema.is_stored)
         require_named_text(client.url, f"whorl solr init {client.url}", texts, names, likely)

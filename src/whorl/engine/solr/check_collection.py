@@ -41,7 +41,7 @@ from whorl.engine.solr.inspect_collection import (
     TokenSource,
     analyzer,
     find_filter,
-    find_stored_texts,
+    find_text_fields,
     inspect,
     minhash_chain,
     read_schema,
@@ -78,7 +78,7 @@ def _findings(client: SolrClient, names: FieldNames) -> Iterator[Finding]:
         yield error("old-version", str(cause), "use Solr 9")
         return
     schema = read_schema(client)
-    text_fields = find_stored_texts(client, schema, names)
+    text_fields = find_text_fields(client, schema, names)
     likely = guess_name_field(names, schema.is_stored)
     init = init_command(f"whorl solr init {client.url}", text_fields, names, likely)
     if not is_tested(version.solr, TESTED_VERSIONS):

@@ -357,7 +357,7 @@ def field_use(client: SolrClient, name: str) -> tuple[int, int, int]:
     return documents, with_values, deleted
 
 
-def find_stored_texts(client: SolrClient, schema: Schema, names: FieldNames) -> list[TextField]:
+def find_text_fields(client: SolrClient, schema: Schema, names: FieldNames) -> list[TextField]:
     """Return the stored text fields that have values, except the name field, sorted by amount of text (most first).
 
     Omit fields that are not indexed, because no query can count their documents.

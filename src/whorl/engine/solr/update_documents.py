@@ -38,7 +38,7 @@ from whorl.engine.solr.field_definitions import (
     SKETCH_FIELDS,
     definitions,
 )
-from whorl.engine.solr.inspect_collection import SolrCollection, find_stored_texts, inspect, names_in_use
+from whorl.engine.solr.inspect_collection import SolrCollection, find_text_fields, inspect, names_in_use
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     empty_sketches,
@@ -91,7 +91,7 @@ def _require_text(client: SolrClient, collection: SolrCollection, names: FieldNa
         reason = f"no document has a text in {content!r}"
     else:
         reason = f"{names.content!r} is not a stored field"
-    texts = find_stored_texts(client, collection.schema, names)
+    texts = find_text_fields(client, collection.schema, names)
     if repair and not texts:
         return
     others = f"stored texts are in {describe_fields(texts)}" if texts else "no field with a stored text is there"

@@ -30,12 +30,12 @@ from itertools import groupby, islice
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import group_equals, indices_of_ranges, mask_ranges, order_of, ranges_of, run_starts
+from whorl.arrays_and_batches import group_equals, indices_of_ranges, mask_ranges, ranges_of, run_starts, sorting_order
 from whorl.engine.protocol import Engine, PassageMatches
 from whorl.fingerprint.compare_texts import TextWords, words_of
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.fingerprint.winnowing import BROKEN_WORDS, PassageScheme, all_numbers
+from whorl.fingerprint.winnowing import BROKEN_WORDS, PassageScheme, hashes_to_look_up
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, MatchAll, Nothing, PassageHashes
 from whorl.request_context import report_progress, require_time, trace
 from whorl.search.attribution.candidate_reader import Candidate
@@ -192,7 +192,7 @@ def find_passage_candidates(
     engine: Engine, scheme: PassageScheme, of_text: TextWords, min_words: int, *, left_out: BoundNode | None
 ) -> PassageCandidates:
     """Return the documents that have passage hashes of a text, in groups of documents with the same hashes."""
-    in_order, possible_words = all_numbers(join(of_text.words), scheme)
+    in_order, possible_words = hashes_to_look_up(join(of_text.words), scheme)
     numbers = list(dict.fromkeys(in_order.tolist()))
     if not numbers:
         return PassageCandidates((), 0, NO_RANGES, ())
@@ -268,7 +268,7 @@ def _group_matches(
     """
     if not matches.ids:
         return ()
-    by_owner = order_of(matches.document_indices.view(np.uint64), len(matches.ids).bit_length())
+    by_owner = sorting_order(matches.document_indices.view(np.uint64), len(matches.ids).bit_length())
     owners, kept = matches.document_indices[by_owner], matches.hash_indices[by_owner]
     # Identify each set of hashes by the sum of random 64-bit numbers, one per hash.
     sums, starts = np.zeros(len(matches.ids), np.int64), run_starts(owners)

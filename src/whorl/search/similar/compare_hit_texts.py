@@ -16,7 +16,7 @@ from whorl.request_context import require_time
 from whorl.search.boilerplate import BoilerplateDetector, Comparer
 from whorl.search.similar.fetch_query_sources import QuerySource, text_of
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.results import RankedHits, SimilarHit, exact_estimate, order_of, score_hit, sort_hits
+from whorl.search.similar.results import RankedHits, SimilarHit, exact_estimate, ordering_metric, score_hit, sort_hits
 
 #: Limits of one search: texts to read to decide hits, texts to read for a page's percentages, and their characters.
 MOST_VERIFIED_EXACTLY, MOST_READ_FOR_PAGE, MOST_CHARACTERS = 3_000, 300, 30_000_000
@@ -93,7 +93,7 @@ class TextVerifier:
         """
         if not end or all(group.estimate.is_exact for group in hits.groups):
             return hits, []
-        metric, order = self._criteria.metric, order_of(self._criteria.metric)
+        metric, order = self._criteria.metric, ordering_metric(self._criteria.metric)
         unread = sorted(
             (similar for similar in hits if not similar.estimate.is_exact),
             key=lambda similar: (-similar.estimate.high.measured_by(order), similar.hit.id),

@@ -357,7 +357,7 @@ def _hashes_without_common(
     """Return the sorted hashes of a text's uncommon shingles, and the number of all distinct shingles."""
     hashes = hashes_of_words(words.words, scheme)
     require_time()
-    common = sort_distinct([hashes[common_shingles(detector.words(words), scheme.shingle_size)]])
+    common = sort_distinct([hashes[common_shingles(detector.mark_common(words), scheme.shingle_size)]])
     require_time()
     distinct = sort_distinct([hashes])
     require_time()

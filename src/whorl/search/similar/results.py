@@ -72,7 +72,7 @@ class HitGroup(NamedTuple):
 
 
 class RankedHits:
-    """Hits, best first by `order_of(metric)`; ties by Jaccard, score and id.
+    """Hits, best first by `ordering_metric(metric)`; ties by Jaccard, score and id.
 
     Ids are read only to order equal hits near the shown page, and `SimilarHit` objects are created on access.
     """
@@ -86,7 +86,7 @@ class RankedHits:
         cls, candidates: Candidates, positions: Iterable[Sequence[int]], estimates: Estimates, metric: Metric
     ) -> RankedHits:
         """Return hits of a page of candidates; `positions` has the positions of the hits with each estimate."""
-        ranks = map(_rank, *map(estimates.shares, (order_of(metric), Metric.JACCARD, metric)))
+        ranks = map(_rank, *map(estimates.shares, (ordering_metric(metric), Metric.JACCARD, metric)))
         columns = zip(ranks, estimates.lowest_shares(metric), positions, strict=True)
         return cls(
             HitGroup(rank, lowest, candidates, together, estimates, number)
@@ -224,7 +224,7 @@ def score_hit(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
     return SimilarHit(replace(hit, score=_percent_score(estimate.shares.measured_by(metric))), estimate)
 
 
-def order_of(metric: Metric) -> Metric:
+def ordering_metric(metric: Metric) -> Metric:
     """Return the metric that orders the hits: Jaccard for a search by containment.
 
     Containment is equal for a copy of the source and for one of its sentences (`benchmarks/licences.py`).
@@ -233,13 +233,13 @@ def order_of(metric: Metric) -> Metric:
 
 
 def sort_hits(hits: Iterable[SimilarHit], metric: Metric) -> list[SimilarHit]:
-    """Sort hits by `order_of(metric)`, highest first; ties by Jaccard, score and id."""
+    """Sort hits by `ordering_metric(metric)`, highest first; ties by Jaccard, score and id."""
     return sorted(hits, key=lambda similar: (*_rank_of(similar, metric), similar.hit.id))
 
 
 def _rank_of(similar: SimilarHit, metric: Metric) -> _Rank:
     shares = (similar.residual or similar.estimate).shares
-    return _rank(shares.measured_by(order_of(metric)), shares.jaccard, shares.measured_by(metric))
+    return _rank(shares.measured_by(ordering_metric(metric)), shares.jaccard, shares.measured_by(metric))
 
 
 def _rank(ordered: float, jaccard: float, share: float) -> _Rank:
