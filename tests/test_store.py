@@ -334,7 +334,7 @@ def test_an_index_by_its_url() -> None:
     """
     opensearch+ and elasticsearch+ URLs open an index; the settings provide retries and timeout, the URL the login.
     """
-    settings = Settings.load({"WHORL_OPENSEARCH_AUTH": "ann:pass", "WHORL_SOLR_RETRIES": "7", "WHORL_TIMEOUT": "9"})
+    settings = Settings.load({"WHORL_OPENSEARCH_AUTH": "ann:pass", "WHORL_ENGINE_RETRIES": "7", "WHORL_TIMEOUT": "9"})
     for scheme in ("opensearch", "elasticsearch"):
         with open_store(f"{scheme}+https://user:s3cret@localhost:9200/docs", settings) as store:
             client = store.engine._client  # type: ignore[attr-defined]
@@ -362,7 +362,7 @@ def test_the_server_at_a_plain_url_decides_its_kind(other_url: str) -> None:
         assert [hit.id for hit in store.search("FINGERPRINT:a").hits] == ["a"]
         assert store.engine._client.store_url == other_url  # type: ignore[attr-defined]
     with (
-        open_store("http://127.0.0.1:1/docs", Settings.load({"WHORL_SOLR_RETRIES": "0"})) as store,
+        open_store("http://127.0.0.1:1/docs", Settings.load({"WHORL_ENGINE_RETRIES": "0"})) as store,
         pytest.raises(EngineUnavailableError, match=r"no cluster answers at http://127\.0\.0\.1:1/docs"),
     ):
         store.count()

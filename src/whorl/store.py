@@ -701,7 +701,7 @@ def _is_cluster_url(name: str, settings: Settings) -> bool:
     if not _MAYBE_INDEX.fullmatch(name):
         return False
     try:
-        with closing(index_client(f"opensearch+{name}", replace(settings, solr_retries=0))) as client:
+        with closing(index_client(f"opensearch+{name}", replace(settings, engine_retries=0))) as client:
             return "cluster_name" in client.about()
     except EngineUnavailableError:
         return True

@@ -184,7 +184,7 @@ def _replaying(recording: Recording, wanted: int, chance: random.Random) -> _Tam
 
 
 def _store(url: str) -> AbstractContextManager[Store]:
-    return open_store(url, Settings(solr_retries=0), create=False)
+    return open_store(url, Settings(engine_retries=0), create=False)
 
 
 def _all_askings(url: str) -> dict[str, Asking]:

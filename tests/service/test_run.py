@@ -198,7 +198,7 @@ def test_an_unreachable_solr() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/solr/whorl"
-        with serving(url, solr_retries=1) as served:
+        with serving(url, engine_retries=1) as served:
             answer = requests.get(f"{served.url}/api/v1/search?q=FINGERPRINT:a", timeout=DEADLINE_SECONDS)
             assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
             noted = served.logged(lambda line: line.get("route") == "/api/v1/search")

@@ -274,12 +274,12 @@ class Settings:
         SOLR, FLAG, True,
         "whether Solr's certificate is checked; if not, anybody between whorl and Solr can read and change everything",
     )  # fmt: skip
-    solr_retries: int = setting(
+    engine_retries: int = setting(
         SOLR, integer(0, 10), 2,
         "how often a request is repeated if the server refused or lost it, or answered with 429, 502, 503 or 504; "
         "requests that took too long are not repeated",
     )  # fmt: skip
-    solr_connections: int = setting(
+    engine_connections: int = setting(
         SOLR, integer(1, 1_000), 64, "how many connections to Solr or a cluster are kept open"
     )
     solr_cache: Path = setting(
@@ -448,8 +448,8 @@ class Settings:
             auth=auth,
             ca=None if ca is None else str(ca),
             verify=verify,
-            retries=self.solr_retries,
-            connections=self.solr_connections,
+            retries=self.engine_retries,
+            connections=self.engine_connections,
         )
 
     def __str__(self) -> str:

@@ -245,7 +245,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("WHORL_TIMEOUT", raising=False)
     monkeypatch.delenv("WHORL_SOLR_AUTH", raising=False)
     # Each fault is met once; test_transport.py tests the retries.
-    monkeypatch.setenv("WHORL_SOLR_RETRIES", "0")
+    monkeypatch.setenv("WHORL_ENGINE_RETRIES", "0")
     monkeypatch.chdir(tmp_path)
 
 
