@@ -261,6 +261,45 @@ def test_a_cluster_without_room(url: str) -> None:
             assert {hit.id for hit in store.search("id:e*").hits} == {"e0", "e1"}
 
 
+@pytest.mark.process
+def test_large_batches_are_divided(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A cluster that takes 30,000 bytes refuses one document alone, with the name of its setting, and stores the others.
+    """
+    most, sizes = 30_000, list[int]()
+
+    def limited(path: str, body: str) -> Answer | None:
+        if not path.endswith("_bulk"):
+            return None
+        sizes.append(len(body.encode()))
+        return (413, b"") if sizes[-1] > most else None
+
+    monkeypatch.setattr("whorl.engine.opensearch.client.MOST_BULK_BYTES", most)
+    texts = [" ".join(f"word{number}of{place}" for place in range(200)) for number in range(8)]
+    texts[3] *= 10
+    refused = list[str]()
+    with between(url, limited) as address, opened(address, retries=0) as store:
+        documents = [Document(f"d{number}", text) for number, text in enumerate(texts)]
+        done = store.index(documents, on_refused=lambda document, error: refused.append(f"{document.id} {error}"))
+        assert done.stored == 7
+        assert {hit.id for hit in store.search("*").hits} == {f"d{number}" for number in range(8) if number != 3}
+    assert [refusal[:28] for refusal in refused] == ["d3 the cluster refuses 'd3':"]
+    assert "http.max_content_length" in refused[0]
+    assert {size > most for size in sizes} == {True, False}
+    assert len(sizes) > 3
+
+
+@pytest.mark.process
+def test_a_cluster_that_takes_less_than_a_batch(url: str) -> None:
+    """
+    A request that is too large for the cluster fails with the name of the cluster's setting.
+    """
+    error = pytest.raises(EngineResponseError, match=r"answers 413: .*http\.max_content_length")
+    refuse = lambda path, _: (413, b"") if path.endswith("_bulk") else None  # noqa: E731
+    with between(url, refuse) as address, opened(address, retries=0) as store, error:
+        store.engine.index([Document("a", TEXT), Document("b", TEXT)])
+
+
 def test_documents_that_a_cluster_refuses(store: Store) -> None:
     """
     Refused documents are reported with the reason, and the others are stored.

@@ -9,7 +9,8 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import SplitResult, quote, unquote, urlencode, urlunsplit
 
 import opensearchpy
@@ -40,6 +41,10 @@ MOST_ID_BYTES = 512
 #: Largest offset plus page size that a cluster accepts (default of index.max_result_window). A request for later hits
 #: contains the sort key of the previous hit instead of an offset.
 RESULT_WINDOW = 10_000
+#: Largest body of a bulk request with several changes. A cluster refuses bodies of more than 100 MB
+#: (http.max_content_length), some managed services of more than 10 MiB.
+MOST_BULK_BYTES = 10_000_000
+_TOO_LARGE = "the request has more bytes than the cluster takes; raise its setting http.max_content_length"
 # whorl reports refusals itself, so opensearch-py must not print them.
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 logging.getLogger("opensearch").propagate = False
@@ -57,6 +62,8 @@ _READ_AT_ONCE = 500
 #: Options of a request for term vectors: return only the terms.
 _ONLY_TERMS = dict.fromkeys(("positions", "offsets", "payloads", "field_statistics", "term_statistics"), False)
 _Result = TypeVar("_Result")
+#: The id of a change in a bulk request, and the lines of the request's body.
+_EncodedChange: TypeAlias = tuple[str, bytes]
 
 
 class ClusterConnection(opensearchpy.Connection):
@@ -172,30 +179,36 @@ class IndexClient:
     def bulk(self, changes: Sequence[tuple[Json, Json | None]]) -> list[tuple[str, int, str]]:
         """Send changes, with retries after temporary failures; return the id, status and reason of each refused change.
 
+        Changes of more than `MOST_BULK_BYTES` are sent in several requests.
+
         Raises:
-            EngineUnavailableError: The cluster has no capacity for some of the changes; it has stored the others.
+            EngineUnavailableError: The cluster has no capacity for some of the changes; it has stored others.
             EngineResponseError: The index accepts no change: it is blocked or deleted, or the user may not write to it.
         """
-        unsent, refused = list(changes), list[tuple[str, int, str]]()
+        refused = list[tuple[str, int, str]]()
 
-        def send() -> None:
-            nonlocal unsent
-            lines = b"".join(json_bytes(part) + b"\n" for change in unsent for part in change if part)
-            response = self._send_once("POST", self._path("_bulk"), lines, {})
+        def send(unsent: list[_EncodedChange]) -> None:
+            try:
+                response = self._send_once("POST", self._path("_bulk"), b"".join(lines for _, lines in unsent), {})
+            except TransportError as error:
+                if error.status_code != 413 or len(unsent) > 1:
+                    raise
+                refused.append((unsent[0][0], 413, _TOO_LARGE))
+                return
             items = [next(iter(item.values())) for item in response["items"]]
             failures = [(change, item) for change, item in zip(unsent, items, strict=True) if "error" in item]
             if failure := next((item for _, item in failures if _concerns_index(item)), None):
                 raise self._error(failure["status"], failure["error"])
             temporary = [(change, item) for change, item in failures if item["status"] in _TEMPORARY_STATUSES]
-            unsent = [change for change, _ in temporary]
+            unsent[:] = [change for change, _ in temporary]
             for _, item in failures:
                 if item["status"] not in _TEMPORARY_STATUSES:
                     refused.append((item["_id"], item["status"], _detail(item["error"])))
             if temporary:
                 raise self._error(temporary[0][1]["status"], temporary[0][1]["error"])
 
-        if unsent:
-            self._with_retries(send, "_bulk")
+        for portion in _divide(changes):
+            self._with_retries(partial(send, portion), "_bulk")
         return refused
 
     def count(self, query: Json) -> int:
@@ -373,7 +386,7 @@ class IndexClient:
             remedy = "set WHORL_OPENSEARCH_AUTH=user:password or WHORL_OPENSEARCH_API_KEY, or check the user's rights"
             message = f"{self.url} answers {status}: {remedy} ({detail})"
         else:
-            message = f"{self.url} answers {status}: {detail}"
+            message = f"{self.url} answers {status}: {_TOO_LARGE if status == 413 else detail}"
         return EngineResponseError(message, status=status, detail=detail)
 
 
@@ -386,6 +399,20 @@ def address(hit: Json) -> Json:
     """Return the metadata of a bulk action that names a document: its id, and its routing if it has one."""
     routing = {"routing": hit["_routing"]} if "_routing" in hit else {}
     return {"_id": hit["_id"], **routing}
+
+
+def _divide(changes: Sequence[tuple[Json, Json | None]]) -> Iterator[list[_EncodedChange]]:
+    """Encode bulk changes, and yield them in portions of at most `MOST_BULK_BYTES`; a larger change is a portion."""
+    portion, size = list[_EncodedChange](), 0
+    for change in changes:
+        lines = b"".join(json_bytes(part) + b"\n" for part in change if part)
+        if portion and size + len(lines) > MOST_BULK_BYTES:
+            yield portion
+            portion, size = [], 0
+        portion.append((next(iter(change[0].values()))["_id"], lines))
+        size += len(lines)
+    if portion:
+        yield portion
 
 
 def _may_be_id(text: str) -> bool:
