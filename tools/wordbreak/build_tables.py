@@ -21,7 +21,7 @@ import numpy as np
 from jars import VERSIONS, ask, fetch, sha256
 from numpy.typing import NDArray
 
-TABLES = Path(__file__).parents[2] / "src" / "whorl" / "fingerprint" / "tables"
+TABLES = Path(__file__).parents[2] / "src" / "whorl" / "fingerprint" / "words" / "tables"
 CODE_POINTS = 0x110000
 CJK_ENGINE = 5
 #: The profile whose icu4j jar has ICU's licence; the jar of icu77 lacks it.

@@ -1,7 +1,9 @@
 """The word-break tables of a release, and their state machine and script runs."""
 
 import re
+import runpy
 from functools import cache
+from pathlib import Path
 
 import hypothesis
 import numpy as np
@@ -13,7 +15,9 @@ from hypothesis import strategies as st
 from whorl.fingerprint.words.tokenizer import (
     PROFILES,
 )
-from whorl.fingerprint.words.wordbreak import FIRST_PLANE, JAPANESE, character_class, tables
+from whorl.fingerprint.words.wordbreak import FIRST_PLANE, JAPANESE, TABLES, character_class, tables
+
+TOOLS = Path(__file__).parents[3] / "tools" / "wordbreak"
 
 profiles = pytest.mark.parametrize("profile", PROFILES)
 
@@ -25,6 +29,16 @@ def test_ascii_folds_to_lower_case(profile: str) -> None:
     """
     for code in range(128):
         assert tables(profile).fold.get(code, chr(code)) == chr(code).lower()
+
+
+def test_the_tool_makes_the_tables_of_all_profiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The tool writes to the folder that whorl reads, and knows all profiles.
+    """
+    monkeypatch.syspath_prepend(TOOLS)
+    tool = runpy.run_path(str(TOOLS / "build_tables.py"))
+    assert tool["TABLES"] == TABLES
+    assert tuple(tool["VERSIONS"]) == PROFILES
 
 
 @profiles
