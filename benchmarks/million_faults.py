@@ -31,8 +31,8 @@ from duplicates_processes import WHORL, say
 from million_stores import NAME, started
 from whorl import Document, Store, open_store
 from whorl.engine.configured_fields import FieldNames
+from whorl.engine.solr.backfill_and_labels import prepare
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.update_documents import prepare
 from writers import Writer, lost, lost_by_now, write
 
 KILLS, LONGEST_SECONDS, SEED = 20, 6.0, 3

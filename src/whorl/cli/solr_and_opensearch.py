@@ -140,7 +140,7 @@ def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
     These are made from the stored texts, and nothing else in a document is changed. If Solr would lose anything, the
     command says so and does nothing. You can stop the command at any time; run it again to continue.
     """
-    from whorl.engine.solr.update_documents import backfill, prepare
+    from whorl.engine.solr.backfill_and_labels import backfill, prepare
 
     client, fields = _client(url), _load_settings().fields
     if dry_run:
@@ -255,7 +255,7 @@ def opensearch_backfill(url: str, content: str | None, batch: int, all_documents
     Nothing else in a document is changed. You can stop the command at any time; run it again to continue.
     """
     client, names = _open_index(url, content)
-    from whorl.engine.opensearch.update_documents import backfill, prepare
+    from whorl.engine.opensearch.backfill_and_labels import backfill, prepare
 
     if dry_run:
         click.echo(f"{plural(prepare(client, names, all_documents=all_documents), 'document')} would be checked")

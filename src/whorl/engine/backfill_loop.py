@@ -1,6 +1,6 @@
 """Runs a backfill in batches, and counts its outcomes, for Solr and OpenSearch.
 
-The modules `update_documents` of both engines compute the fields that a backfill adds.
+The modules `backfill_and_labels` of both engines compute the fields that a backfill adds.
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ from whorl.engine.check_findings import Severity
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
 from whorl.engine.opensearch import check_index
+from whorl.engine.opensearch.backfill_and_labels import backfill
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import initialise
 from whorl.engine.opensearch.document_fields import Json, index_body
-from whorl.engine.opensearch.update_documents import backfill
 from whorl.errors import DocumentError, EngineResponseError
 
 TEXT = "one two three four five six seven"

@@ -10,10 +10,10 @@ from whorl import Document, Store, open_store
 from whorl.duplicates import Keep, duplicates_in, parse_pair_options
 from whorl.duplicates.write_cluster_labels import LabelCounts, write_ids
 from whorl.engine.configured_fields import FieldNames
+from whorl.engine.opensearch.backfill_and_labels import backfill
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import initialise
 from whorl.engine.opensearch.document_fields import CLUSTER_FIELDS, index_body
-from whorl.engine.opensearch.update_documents import backfill
 from whorl.errors import SchemaError
 
 PAGE, OTHER = (" ".join(f"{letter}{at}" for at in range(60)) for letter in "wx")

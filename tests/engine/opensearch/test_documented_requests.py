@@ -13,13 +13,13 @@ import pytest
 
 from whorl import Document, Store
 from whorl.engine.configured_fields import FieldNames
+from whorl.engine.opensearch.backfill_and_labels import backfill
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import create, initialise
 from whorl.engine.opensearch.document_fields import MAPPING, PASSAGE_FIELDS, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import read_index_tokens
-from whorl.engine.opensearch.update_documents import backfill
 from whorl.engine.server_engine import ServerAccess
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme

@@ -22,12 +22,12 @@ from whorl.duplicates import duplicates_in, parse_pair_options
 from whorl.engine import server_engine
 from whorl.engine.check_findings import Severity
 from whorl.engine.configured_fields import FieldNames
+from whorl.engine.opensearch.backfill_and_labels import backfill
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import initialise
 from whorl.engine.opensearch.document_fields import DIGEST, SKETCH, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
-from whorl.engine.opensearch.update_documents import backfill
 from whorl.engine.protocol import ScanBatch
 from whorl.errors import FieldError, ParameterError, SchemaError, UnknownDocumentError, UnknownFieldError
 from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketch

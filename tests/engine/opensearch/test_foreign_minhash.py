@@ -16,12 +16,12 @@ from whorl.duplicates import duplicates_in, parse_pair_options
 from whorl.engine.check_findings import Severity
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch import foreign_minhash as min_hash
+from whorl.engine.opensearch.backfill_and_labels import backfill
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import initialise
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import choose_field, minhash_fields, probe_field, read_index_tokens
-from whorl.engine.opensearch.update_documents import backfill
 from whorl.errors import NoSketchesError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.minhash.signature_and_tokens import TokenEncoding

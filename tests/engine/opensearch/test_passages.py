@@ -9,11 +9,11 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.engine.configured_fields import FieldNames
+from whorl.engine.opensearch.backfill_and_labels import backfill, prepare, updates
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import initialise
 from whorl.engine.opensearch.document_fields import PASSAGES, IndexFeatures, index_body
-from whorl.engine.opensearch.update_documents import backfill, prepare, updates
 from whorl.errors import SchemaError, SchemeMismatchError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnow

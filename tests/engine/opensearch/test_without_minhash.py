@@ -14,11 +14,11 @@ from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.check_findings import Severity
 from whorl.engine.configured_fields import FieldNames
+from whorl.engine.opensearch.backfill_and_labels import backfill
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import initialise
 from whorl.engine.opensearch.document_fields import MINHASH, Json
-from whorl.engine.opensearch.update_documents import backfill
 from whorl.errors import ParameterError, SchemaError
 
 TEXT = "one two three four five six seven eight nine ten eleven twelve"

@@ -20,10 +20,10 @@ from whorl.cli.main import main
 from whorl.engine.check_findings import Severity
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import _config_steps, initialise
+from whorl.engine.solr.backfill_and_labels import backfill
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.update_documents import backfill
 from whorl.errors import SchemaError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme

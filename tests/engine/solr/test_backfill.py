@@ -27,11 +27,11 @@ from whorl.engine.backfill_loop import BackfillReport
 from whorl.engine.check_findings import Severity
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
+from whorl.engine.solr.backfill_and_labels import backfill, prepare
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import Json, SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import SCHEME, SKETCH, SKETCH_FIELDS
-from whorl.engine.solr.update_documents import backfill, prepare
 from whorl.errors import SchemaError
 from whorl.fingerprint.sketch.frac_minhash import Sketch
 

@@ -15,11 +15,11 @@ from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
+from whorl.engine.solr.backfill_and_labels import backfill, prepare
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import PASSAGES, definitions
-from whorl.engine.solr.update_documents import backfill, prepare
 from whorl.errors import SchemaError, SchemeMismatchError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnow

@@ -17,9 +17,9 @@ from whorl.duplicates.write_cluster_labels import write_ids
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.local.solr import admin
 from whorl.engine.solr.add_missing_fields import initialise
+from whorl.engine.solr.backfill_and_labels import backfill
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.update_documents import backfill
 
 pytestmark = pytest.mark.cloud
 

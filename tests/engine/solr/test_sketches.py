@@ -25,6 +25,7 @@ from whorl.engine.protocol import CandidatePage
 from whorl.engine.server_engine import MAX_CLAUSES
 from whorl.engine.solr import document_fields
 from whorl.engine.solr.add_missing_fields import initialise
+from whorl.engine.solr.backfill_and_labels import backfill
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.document_fields import read_sketches, sketch_fields
@@ -32,7 +33,6 @@ from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import DIGEST, SAMPLE, SCHEME, SKETCH
 from whorl.engine.solr.inspect_collection import inspect
 from whorl.engine.solr.request_body import SolrFields, search_request
-from whorl.engine.solr.update_documents import backfill
 from whorl.fingerprint import fingerprint_texts
 from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.shingling import Scheme

@@ -30,6 +30,7 @@ from whorl.engine.configured_fields import (
     guess_text_field,
     init_command,
 )
+from whorl.engine.opensearch.backfill_and_labels import missing_fields_query
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.create_index import (
     definition_differences,
@@ -61,7 +62,6 @@ from whorl.engine.opensearch.foreign_minhash import (
     token_count,
 )
 from whorl.engine.opensearch.request_body import sort_keys
-from whorl.engine.opensearch.update_documents import missing_fields_query
 from whorl.engine.server_engine import MAX_CLAUSES, guard_response
 from whorl.errors import EngineError, EngineResponseError, SchemaError
 from whorl.model import Order

@@ -13,6 +13,12 @@ from pathlib import Path
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.index_terms import engine_fields_by_name
+from whorl.engine.opensearch.backfill_and_labels import (
+    CONFLICT,
+    OpenSearchLabels,
+    missing_fields_query,
+    require_unchanged,
+)
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, TOO_MANY_BUCKETS, IndexClient, address
 from whorl.engine.opensearch.create_index import (
     ensure_index,
@@ -56,12 +62,6 @@ from whorl.engine.opensearch.request_body import (
     read_facets,
     sort_keys,
     translate,
-)
-from whorl.engine.opensearch.update_documents import (
-    CONFLICT,
-    OpenSearchLabels,
-    missing_fields_query,
-    require_unchanged,
 )
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,

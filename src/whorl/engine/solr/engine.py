@@ -44,6 +44,7 @@ from whorl.engine.server_engine import (
     retry_pause,
 )
 from whorl.engine.solr.add_missing_fields import file_base
+from whorl.engine.solr.backfill_and_labels import SolrLabels
 from whorl.engine.solr.client import (
     DESCRIPTION_SECONDS,
     FIRST_CURSOR_MARK,
@@ -92,7 +93,6 @@ from whorl.engine.solr.request_body import (
     without_sketch,
     without_tokens,
 )
-from whorl.engine.solr.update_documents import SolrLabels
 from whorl.errors import (
     DocumentError,
     EngineError,

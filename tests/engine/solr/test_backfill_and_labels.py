@@ -14,10 +14,10 @@ from whorl import open_store
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.solr.add_missing_fields import initialise
+from whorl.engine.solr.backfill_and_labels import backfill, prepare, require_safe
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.field_definitions import SIZE, SKETCH_FIELDS
 from whorl.engine.solr.inspect_collection import inspect
-from whorl.engine.solr.update_documents import backfill, prepare, require_safe
 from whorl.errors import EngineResponseError, SchemaError
 
 TEXT = "one two three four five six seven"

@@ -11,10 +11,10 @@ import pytest
 from whorl import Document, Store, open_store
 from whorl.engine.backfill_loop import BackfillReport
 from whorl.engine.configured_fields import FieldNames
+from whorl.engine.opensearch.backfill_and_labels import backfill, prepare
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import initialise, missing_texts_reason
 from whorl.engine.opensearch.document_fields import OWN, SIZE
-from whorl.engine.opensearch.update_documents import backfill, prepare
 from whorl.errors import EngineUnavailableError, ParameterError, SchemaError
 from whorl.settings.settings import Settings
 
