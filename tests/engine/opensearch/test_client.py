@@ -44,8 +44,11 @@ Answer = tuple[int, Any]
 
 
 @contextlib.contextmanager
-def between(url: str, answer: Callable[[str, str], Answer | None]) -> Iterator[str]:
-    """Run a proxy before a real cluster; a result of `answer` for path and body replaces the cluster's response."""
+def between(url: str, answer: Callable[[str, str], Answer | None], below: str = "") -> Iterator[str]:
+    """Run a proxy before a real cluster; a result of `answer` for path and body replaces the cluster's response.
+
+    The proxy serves only paths that begin with `below`, which the cluster does not get.
+    """
     base, _, name = url.removeprefix("opensearch+").rpartition("/")
 
     class Handler(BaseHTTPRequestHandler):
@@ -54,7 +57,8 @@ def between(url: str, answer: Callable[[str, str], Answer | None]) -> Iterator[s
 
         def _pass(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            own = answer(self.path, body.decode())
+            self.path, is_below = self.path.removeprefix(below), self.path.startswith(f"{below}/")
+            own = answer(self.path, body.decode()) if is_below else (404, {})
             if own is None:
                 kind = {"content-type": self.headers.get("content-type", "application/json")}
                 there = requests.request(self.command, f"{base}{self.path}", data=body, headers=kind, timeout=240)
@@ -74,7 +78,7 @@ def between(url: str, answer: Callable[[str, str], Answer | None]) -> Iterator[s
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
-        yield f"opensearch+http://127.0.0.1:{server.server_port}/{name}"
+        yield f"opensearch+http://127.0.0.1:{server.server_port}{below}/{name}"
     finally:
         server.shutdown()
         thread.join()
@@ -90,7 +94,8 @@ def opened(url: str, **access: Any) -> Store:
     [
         "opensearch+http://localhost:9200",
         "opensearch+http://localhost:9200/",
-        "opensearch+http://localhost:9200/a/b",
+        "http://localhost:9200/a/b",
+        "opensearch+http://localhost:9200/a/_search",
         "opensearch+http://localhost:9200/a?b=c",
         "opensearch+ftp://localhost:9200/a",
         "opensearch+http://:9200/a",
@@ -123,6 +128,21 @@ def test_credentials_are_not_shown() -> None:
         IndexClient("opensearch+http://ann:secret@localhost")
     assert "secret" not in str(refused.value)
     client.close()
+
+
+@pytest.mark.process
+def test_an_index_below_a_path(url: str) -> None:
+    """
+    A cluster below a path of a proxy, such as `https://host/search/es/index`, does the same as without one.
+    """
+    with between(url, lambda *_: None, "/search/es") as address, opened(address) as store:
+        client: IndexClient = store.engine._client  # type: ignore[attr-defined]
+        assert client.store_url == address
+        assert client.about()["version"]
+        assert store.index([Document("a", TEXT), Document("b", f"{TEXT} eight")]).stored == 2
+        assert [hit.id for hit in store.search("FINGERPRINT:a").hits] == ["a", "b"]
+        assert [len(hits) for hits in client.scroll({"size": 1})] == [1, 1]
+        assert store.text("b") == f"{TEXT} eight"
 
 
 def test_refused_connections_are_retried() -> None:

@@ -77,7 +77,7 @@ class ClusterConnection(opensearchpy.Connection):
         self, method: str, url: str, params: Any = None, body: Any = None, *_: Any, headers: Any = None, **__: Any
     ) -> tuple[int, Mapping[str, str], str]:
         """Send a request and read the whole response; raise TransportError if the node responds with an error."""
-        target = f"{url}?{urlencode(params)}" if params else url
+        target = self.url_prefix + (f"{url}?{urlencode(params)}" if params else url)
         response = self._connections.request(method, target, body, {**self.headers, **(headers or {})})
         content = response.data.decode("utf-8", "surrogatepass")
         if 300 <= response.status < 400 and "location" in response.headers:
@@ -93,19 +93,20 @@ class ClusterConnection(opensearchpy.Connection):
 
 @guard_responses
 class IndexClient:
-    """Client of one index, whose URL is `opensearch+http://host:9200/index`.
+    """Client of one index, whose URL is `opensearch+http://host:9200/index`, or `opensearch+http://host/path/index`.
 
     `user:password@` before the host becomes basic authentication; messages never show it.
     """
 
     def __init__(self, url: str, access: ServerAccess = ServerAccess()) -> None:  # noqa: B008 - frozen
         error = f"{without_login(url)!r} is not the address of an index; it looks like opensearch+http://localhost:9200/INDEX"
+        error += " or opensearch+https://HOST/PATH/INDEX"
         parts, self._access = split_address(url, access, _names_index, error)
-        index = parts.path.strip("/")
+        path, _, index = parts.path.rstrip("/").rpartition("/")
         self.index = unquote(index)
         #: URL of the store for messages and commands, without user and password.
-        self.store_url = urlunsplit(parts._replace(path=f"/{index}", fragment=""))
-        server = urlunsplit((parts.scheme.rpartition("+")[2], parts.netloc, "", "", ""))
+        self.store_url = urlunsplit(parts._replace(path=f"{path}/{index}", fragment=""))
+        server = urlunsplit((parts.scheme.rpartition("+")[2], parts.netloc, path, "", ""))
         #: URL for requests, without user and password.
         self.url = f"{server}/{index}"
         self._existed = False
@@ -391,8 +392,10 @@ class IndexClient:
 
 
 def _names_index(parts: SplitResult) -> object:
-    index = parts.path.strip("/")
-    return _SCHEMES.fullmatch(parts.scheme) and index and "/" not in index
+    path, _, index = parts.path.strip("/").rpartition("/")
+    # A plain URL with a path is Solr's; `index/_search` is a request.
+    is_path_allowed = "+" in parts.scheme and not index.startswith("_")
+    return _SCHEMES.fullmatch(parts.scheme) and index and (not path or is_path_allowed)
 
 
 def address(hit: Json) -> Json:
