@@ -26,7 +26,7 @@ from whorl.fingerprint.compiled import kernel
 def verified_pairs(sketches: Sketches, probe_keys: PairOptions, most: int = MOST_PAIRS) -> Pairs:
     candidates = [
         candidate
-        for candidate in find_candidates(sketches, JoinOptions(probe_keys, most=most))
+        for candidate in find_candidates(sketches, JoinOptions(probe_keys, most_pairs=most))
         if isinstance(candidate, CandidatePairs)
     ]
     return Pairs.concatenate([verify_pairs(sketches, part.smaller, part.larger, probe_keys) for part in candidates])

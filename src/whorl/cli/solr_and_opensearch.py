@@ -352,7 +352,7 @@ def watch(run: Backfill, url: str, *, doing: str, given: str, textless: str) -> 
     if done.changed:
         click.echo(f"{plural(done.changed, 'document')} changed meanwhile or new: run the same command again.")
     if done.cleared:
-        click.echo(f"{plural(done.cleared, 'document')} without a text: an empty sketch was taken away.")
+        click.echo(f"{plural(done.cleared, 'document')} without a text: an empty sketch was removed.")
     if done.textless:
         click.echo(f"{plural(done.textless, 'document')} left alone: {textless}.", err=True)
     print_problems([f"{document_id}: {reason}" for document_id, reason in done.refused], f"could not be given {given}")

@@ -9,14 +9,14 @@ A document has k hashes at a level, and its partner contains the share c of the 
 distribution is hypergeometric; it is narrower, so its m is at least as large.)
 
 If two sketches share m hashes, then for any order of the hashes, the first k - m + 1 hashes of the two sketches have a
-hash in common. This is the prefix filter: the
-smaller document is indexed under its first hashes (index prefix), and the larger document looks up its own first hashes
-(probe prefix). The rarest hashes come first. A hash that only one document has costs nothing. A hash that a hundred
-thousand documents share (a licence, a menu, a footer) is used only for documents that contain little else.
+hash in common. This is the prefix filter: the smaller document is indexed under its first hashes (index prefix), and
+the larger document looks up its own first hashes (probe prefix). The rarest hashes come first. A hash that only one
+document has costs nothing. A hash that a hundred thousand documents share (a licence, a menu, a footer) is used only
+for documents that contain little else.
 
-If a hash still produces more than `JoinOptions.most` pairs, its documents are deferred to another round with four times
-the hashes. More hashes separate documents above the threshold from documents just below it. After the last round, the
-documents that share a frequent hash are mostly true duplicates; they form one block (`HashBlock`).
+If a hash still produces more than `JoinOptions.most_pairs` pairs, its documents are deferred to another round with four
+times the hashes. More hashes separate documents above the threshold from documents just below it. After the last round,
+the documents that share a frequent hash are mostly true duplicates; they form one block (`HashBlock`).
 
 Before the prefixes are chosen, the filter indexes the hashes that several documents share. The members of a level are
 the documents that are compared at this level; an entry is one hash of one member. The hash values are divided into
@@ -139,7 +139,7 @@ class _FilterRound:
         low = np.searchsorted(index_keys, hashes | members.first[larger].astype(np.uint64))
         counts = np.maximum(0, np.searchsorted(index_keys, probe_keys) - low)
         is_left = counts > 0
-        for group in find_oversized_groups(hashes, counts, self.options.most):
+        for group in find_oversized_groups(hashes, counts, self.options.most_pairs):
             smaller = members_of_keys(index_keys[low[group].min() : (low[group] + counts[group]).max()], member_bits)
             block = np.unique(np.concatenate([larger[group], smaller]))
             lengths = PrefixLengths(*(column[block] for column in members.lengths))

@@ -149,8 +149,8 @@ class JoinOptions:
             instead of quadratic time.
         spanning_everywhere: Find only spanning pairs among all documents. This is wrong if exact verification rejects
             pairs later: the search has skipped other pairs that connect the same documents.
-        most: Maximum number of pairs per hash in a round. If a hash has more pairs in the last round, its documents
-            become a block.
+        most_pairs: Maximum number of pairs per hash in a round. If a hash has more pairs in the last round, its
+            documents become a block.
         rounds: Remaining rounds, if earlier rounds ran elsewhere; None for all rounds.
     """
 
@@ -158,6 +158,6 @@ class JoinOptions:
     _: KW_ONLY
     spanning_only: bool = False
     spanning_everywhere: bool = False
-    most: int = MOST_PAIRS
+    most_pairs: int = MOST_PAIRS
     rounds: Sequence[RoundParameters] | None = None
     workers: int = 1

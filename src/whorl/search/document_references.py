@@ -70,8 +70,8 @@ class References:
     """Resolves references to the documents of a store.
 
     Args:
-        bound: Returns the plan of a query for the store's engine.
-        same: Returns the ids of documents with the same shingles as a text.
+        bind_query: Returns the plan of a query for the store's engine.
+        find_same: Returns the ids of documents with the same shingles as a text.
         folder: The user's current folder, for paths; None if the user is not on this machine.
         read: Returns the text of a local file, or None if the file is missing.
         advice: Advice for the error message if an unknown reference resembles no known name.
@@ -80,13 +80,14 @@ class References:
     def __init__(
         self,
         engine: Engine,
-        bound: Callable[[str], BoundPlan],
-        same: Callable[[str], Iterable[str]],
+        bind_query: Callable[[str], BoundPlan],
+        find_same: Callable[[str], Iterable[str]],
         folder: Path | None = None,
         read: Callable[[str], str | None] = lambda path: None,
         advice: str = "",
     ) -> None:
-        self._engine, self._bound, self._same, self._folder, self._read = engine, bound, same, folder, read
+        self._engine, self._bind_query, self._find_same = engine, bind_query, find_same
+        self._folder, self._read = folder, read
         self._advice = advice
         self._base: Path | None = None
         self._kept_base: Path | None = None
@@ -201,7 +202,7 @@ class References:
         if not clauses:
             return None
         with suppress(QueryError, ParameterError, EngineError):
-            hits = self._engine.search(self._bound(" OR ".join(clauses)), start=0, rows=_MOST_SIMILAR).hits
+            hits = self._engine.search(self._bind_query(" OR ".join(clauses)), start=0, rows=_MOST_SIMILAR).hits
             ids = {**{hit.name: hit.id for hit in hits}, **{hit.id: hit.id for hit in hits}}
             if close := nearest(reference, ids, 1) or nearest(last, ids, 1):
                 return ids[close[0]]
@@ -223,7 +224,7 @@ class References:
         """Return the ids of the documents with this text, ignoring white space; empty for a blank text."""
         words = text.split()
         with suppress(SchemaError, ParameterError):
-            ids = sorted(self._same(text)) if words and not self._has_new_beginning(text) else []
+            ids = sorted(self._find_same(text)) if words and not self._has_new_beginning(text) else []
             texts = self._engine.texts(ids) if ids else {}
             return [document_id for document_id in ids if texts.get(document_id, "").split() == words]
         return []
@@ -316,7 +317,7 @@ class References:
         ]
         with suppress(QueryError, ParameterError, SchemaError):
             query = " OR ".join(map(unparse, ranges))
-            return [*self._engine.search(self._bound(query), start=0, rows=MOST_SAME_NAMED).hits]
+            return [*self._engine.search(self._bind_query(query), start=0, rows=MOST_SAME_NAMED).hits]
         return []
 
     def _find_by_name(self, name: str, *, ignores_case: bool = False) -> list[Hit]:
@@ -324,7 +325,7 @@ class References:
         with suppress(QueryError, ParameterError, SchemaError):
             field = "name" if ignores_case else "=name"
             query = " OR ".join(f"{field}:{quote(form)}" for form in _unicode_forms(name))
-            hits = self._engine.search(self._bound(query), start=0, rows=MOST_SAME_NAMED).hits
+            hits = self._engine.search(self._bind_query(query), start=0, rows=MOST_SAME_NAMED).hits
             if ignores_case:
                 return [hit for hit in hits if _compose(hit.name.casefold()) == _compose(name.casefold())]
             same = [hit for hit in hits if hit.name == name]

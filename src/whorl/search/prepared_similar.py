@@ -27,14 +27,14 @@ class PreparedSimilar:
         sources: QuerySources,
         reference: str,
         criteria: SimilarCriteria,
-        only: str | None,
+        filter_query: str | None,
         detector: BoilerplateDetector | None = None,
         *,
         ignore_common: bool = False,
     ) -> None:
         self._reader, self._engine = reader, sources.engine
-        self._filter = BoundPlan(MatchAll()) if only is None else reader.bound_filter(only)
-        self._length = len(only or "")
+        self._filter = BoundPlan(MatchAll()) if filter_query is None else reader.bound_filter(filter_query)
+        self._length = len(filter_query or "")
         self._sources = sources
         ignored = detector if ignore_common else None
         self._search_again = partial(make_search_ignoring, ignored, sources, reference, criteria)

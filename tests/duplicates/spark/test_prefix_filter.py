@@ -68,7 +68,7 @@ def test_candidates_equal_the_local_search(
     pairs: set[tuple[int, int]] = set()
     groups: Counter[frozenset[int]] = Counter()
     sketches = Sketches.from_sketches([made[key] for key in keys], SMALL)
-    for item in find_candidates(sketches, JoinOptions(options, spanning_only=spanning_only, most=most)):
+    for item in find_candidates(sketches, JoinOptions(options, spanning_only=spanning_only, most_pairs=most)):
         if isinstance(item, HashBlock):
             groups[frozenset(keys[place] for place in item.indices.tolist())] += 1
         else:
@@ -90,7 +90,7 @@ def test_candidates_equal_the_local_search(
     rows: set[tuple[int, int]] = set()
     collected = []
     for part in candidates_by_parts(
-        documents, JoinOptions(options, spanning_only=spanning_only, most=most), most_at_once=0
+        documents, JoinOptions(options, spanning_only=spanning_only, most_pairs=most), most_at_once=0
     ):
         for row in part.pairs.collect():
             sides = (np.frombuffer(raw, np.int64).tolist() for raw in (row.senders, row.receivers))
@@ -130,10 +130,12 @@ def test_one_worker_finds_the_remaining_pairs(spark: SparkSession, spanning_only
         for sketch in [sketch_of(np.array(list(members), np.uint64), SMALL)]
     }
     documents, options = blocked(spark, made, SMALL, 3), parse_pair_options("jaccard", 80, 90)
-    by_parts = [part.pairs for part in candidates_by_parts(documents, JoinOptions(options, most=15), most_at_once=0)]
+    by_parts = [
+        part.pairs for part in candidates_by_parts(documents, JoinOptions(options, most_pairs=15), most_at_once=0)
+    ]
     assert len(by_parts) > 1
     expected = {tuple(row) for part in by_parts for row in verify_candidates(part, documents, options).collect()}
-    (only,) = candidates_by_parts(documents, JoinOptions(options, spanning_only=spanning_only, most=15))
+    (only,) = candidates_by_parts(documents, JoinOptions(options, spanning_only=spanning_only, most_pairs=15))
     assert only.remainder is not None
     first = {tuple(row) for row in verify_candidates(only.pairs, documents, options).collect()}
     remaining = {tuple(row) for row in only.remainder.collect()}

@@ -86,15 +86,15 @@ _MEGABYTE = 1_000_000
 _SHOWN_EVERY = 0.1
 
 
-def progress_bar(of: str = "", *, is_alone: bool = False) -> Progress:
-    """Return a progress bar on standard error, disabled outside terminals; `of` is the unit of its counts.
+def progress_bar(unit: str = "", *, is_alone: bool = False) -> Progress:
+    """Return a progress bar on standard error, disabled outside terminals; `unit` is the unit of its counts.
 
     With `is_alone`, no thread refreshes the bar, so the caller must call `refresh`.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(of), TimeRemainingColumn(),
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn(),
         # Draw on standard error, because standard output has the results.
         console=console(stderr=True), redirect_stdout=False, disable=not _is_watched(),
         transient=True, auto_refresh=not is_alone,
@@ -111,8 +111,8 @@ def _update(bar: Progress, task: TaskID, step: str, done: int, total: int | None
 
 
 @contextmanager
-def show_progress(of: str = "") -> Iterator[None]:
-    with progress_bar(of) as bar:
+def show_progress(unit: str = "") -> Iterator[None]:
+    with progress_bar(unit) as bar:
         task = bar.add_task("reading", total=None)
 
         def show(step: str, done: int, total: int | None) -> None:

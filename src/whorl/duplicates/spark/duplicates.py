@@ -101,7 +101,7 @@ class SparkDuplicates:
         if known is not None:
             self.loaded, known = drop_removed(self.loaded, known, spanning_only=spanning_only)
             self._found.append(known)
-        join = JoinOptions(options.pairs, spanning_only=spanning_only, most=MOST_PAIRS)
+        join = JoinOptions(options.pairs, spanning_only=spanning_only, most_pairs=MOST_PAIRS)
         connect = self._link if spanning_only else None
         pivots = _PIVOTS if spanning_only else 0
         for result in find_candidates(self.loaded, join, connect, pivots, MOST_AT_ONCE):

@@ -253,7 +253,7 @@ class _PairFinder:
         low = np.searchsorted(packed, (groups[probed] << np.int64(_SIZE_BITS)) + least)
         counts = np.maximum(0, before[probed] - low)
         is_left = counts > 0
-        for at in find_oversized_groups(groups[probed], counts, self.options.most):
+        for at in find_oversized_groups(groups[probed], counts, self.options.most_pairs):
             partners = indexed[low[at].min() : (low[at] + counts[at]).max()]
             together = np.unique(np.concatenate([probed[at], partners]))
             hash_block, new = np.unique(keys[together]), np.unique(keys[together[flags[together] & IS_NEW > 0]])

@@ -407,17 +407,17 @@ def make_search_ignoring(
     return ResidualSearch(sources.engine, sources.source(reference), criteria, ignored)
 
 
-def candidate_plan(search: SimilarSearch, only: BoundNode = MatchAll()) -> BoundPlan:  # noqa: B008 - frozen
-    """Return the query for the candidates of a search; only documents that match `only` are candidates."""
+def candidate_plan(search: SimilarSearch, wanted: BoundNode = MatchAll()) -> BoundPlan:  # noqa: B008 - frozen
+    """Return the query for the candidates of a search; only documents that match `wanted` are candidates."""
     plan = search.candidate_query()
     if plan is None:
         return BoundPlan(Nothing("the source has no tokens to look for"))
-    return BoundPlan(plan if isinstance(only, MatchAll) else Bool(must=(plan, only)))
+    return BoundPlan(plan if isinstance(wanted, MatchAll) else Bool(must=(plan, wanted)))
 
 
-def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # noqa: B008 - frozen
+def verify(search: SimilarSearch, wanted: BoundNode = MatchAll()) -> Verified:  # noqa: B008 - frozen
     """Fetch the candidates of a search in batches, verify them by sketches, tokens or texts, and return the hits."""
-    plan = candidate_plan(search, only)
+    plan = candidate_plan(search, wanted)
     if isinstance(plan.root, Nothing):
         return Verified(RankedHits(), 0, 0, search.warnings)
     groups = list[HitGroup]()
@@ -429,7 +429,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
         require_time()
         batch = search.batch(plan, start, seen, search.batch_size(plan))
         if batch is None:
-            plan = candidate_plan(search, only)
+            plan = candidate_plan(search, wanted)
             continue
         candidates, hits = batch
         total, count = candidates.total, len(candidates)
@@ -451,10 +451,10 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
 
 
 def find_similar(
-    search: SimilarSearch, only: BoundPlan, *, start: int = 0, rows: int = 10, exact: bool = False
+    search: SimilarSearch, filter_plan: BoundPlan, *, start: int = 0, rows: int = 10, exact: bool = False
 ) -> Similar:
-    verified = verify(search, only.root)
-    warnings = [*only.warnings, *search.criteria.notes, *verified.warnings]
+    verified = verify(search, filter_plan.root)
+    warnings = [*filter_plan.warnings, *search.criteria.notes, *verified.warnings]
     total = verified.projected
     hits: RankedHits | tuple[SimilarHit, ...] = verified.hits
     if exact:
