@@ -101,7 +101,7 @@ def test_an_unknown_field_is_an_error(store: Store, name: str) -> None:
         ("final:maybe", "'maybe' is neither true nor false"),
         ("final:[a TO b]", "a range needs values that have an order"),
         ("content:[a TO b]", "field 'content' holds words: a range needs whole values"),
-        ("created:2020*", "wildcards need text"),
+        ("created:*2020", "wildcards need text"),
         ("pages:ten~0.5", "this needs words"),
         ('PATH:"/app:company_home"', "PATH needs an Alfresco repository behind it"),
         ("ISNULL:cm:nothing", "the store has no field 'cm:nothing'"),
@@ -115,6 +115,15 @@ def test_an_invalid_value_is_an_error(store: Store, query: str, message: str) ->
     with pytest.raises(FieldError, match=message) as raised:
         store.search(query)
     assert query[raised.value.span.start : raised.value.span.end] == query
+
+
+@pytest.mark.parametrize("year", [2019, 2020, 2021])
+def test_the_beginning_of_a_date(store: Store, year: int) -> None:
+    """
+    The year with an asterisk finds the dates of the year, also in a field without texts.
+    """
+    wanted = store.search(f"created:[{year} TO {year}]", rows=1000)
+    assert store.search(f"created:{year}*", rows=1000).hits == wanted.hits
 
 
 @pytest.mark.parametrize("query", ["|lorem0 -ipsum0", "|lorem0 AND -ipsum0", "|lorem0 AND NOT ipsum0"])

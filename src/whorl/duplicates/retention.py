@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -149,10 +148,6 @@ def none_for_nan(numbers: npt.NDArray[np.float64]) -> list[float | None]:
     return [None if math.isnan(number) else number for number in numbers.tolist()]
 
 
-#: Blank between a date and a time, as pandas and SQL write it.
-_BLANK_BEFORE_TIME = re.compile(r"(?<=\d{4}-\d\d-\d\d) (?=\d\d:)", re.ASCII)
-
-
 def seconds_of(value: object) -> float | None:
     """Convert a field's value, or the first of its values, to seconds since 1970; return None if it is not a date.
 
@@ -164,7 +159,7 @@ def seconds_of(value: object) -> float | None:
     if not isinstance(first, str):
         return _number(first)
     try:
-        return read_date(_BLANK_BEFORE_TIME.sub("T", first), datetime.now(UTC)).first / 1000
+        return read_date(first, datetime.now(UTC)).first / 1000
     except UnreadableError:
         return _number(first)
 

@@ -200,6 +200,8 @@ def first_and_last(text: str) -> tuple[str, str]:
         ("2021-05-03T10:00:00+02:00", "2021-05-03T08:00:00.000Z", "2021-05-03T08:00:00.999Z"),
         ("2017-04-10T10:52:30.868+0000", "2017-04-10T10:52:30.868Z", "2017-04-10T10:52:30.868Z"),
         ("2021-05-03T10:00:00-0130", "2021-05-03T11:30:00.000Z", "2021-05-03T11:30:00.999Z"),
+        ("2021-05-03 10:30", "2021-05-03T10:30:00.000Z", "2021-05-03T10:30:59.999Z"),
+        ("2021-05-03 10:30:05.25+02", "2021-05-03T08:30:05.250Z", "2021-05-03T08:30:05.250Z"),
         ("TODAY", "2024-03-31T00:00:00.000Z", "2024-03-31T23:59:59.999Z"),
         ("NOW", "2024-03-31T12:30:45.123Z", "2024-03-31T12:30:45.123Z"),
         ("9999", "9999-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"),
@@ -232,6 +234,8 @@ def test_a_date_means_all_of_its_last_part(text: str, first: str, last: str) -> 
         ("NOW+1DATE", "2024-04-01T12:30:45.123Z"),
         ("2020-02-29+1YEAR", "2021-02-28T00:00:00.000Z"),
         ("2021-05-03-1DAY", "2021-05-02T00:00:00.000Z"),
+        ("2021-05-03T10:30+12MONTHS", "2022-05-03T10:30:00.000Z"),
+        ("2021-05-03 10:30Z+1200 MINUTES", "2021-05-04T06:30:00.000Z"),
         ("now/day", "2024-03-31T00:00:00.000Z"),
         ("TODAY+1DAY", "2024-04-01T00:00:00.000Z"),
         ("NOW-14MONTHS", "2023-01-31T12:30:45.123Z"),
@@ -274,16 +278,19 @@ def test_invalid_dates_are_refused(text: str, reason: str) -> None:
 @given(st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)))
 def test_dates_of_documents(moment: datetime) -> None:
     """
-    A date that Python writes is read back to the millisecond, and written in Solr's form.
+    A date that Python writes, also with a blank, is read back to the millisecond, and written in Solr's form.
     """
     text = moment.isoformat(timespec="milliseconds")
     date = date_of(text)
     assert date is not None
+    assert date_of(moment.isoformat(" ", "milliseconds")) == date
     assert format_date(date) == f"{text}Z"
     assert read_date(text, LEAP_YEAR_NOW) == DateSpan(date, date)
 
 
-@pytest.mark.parametrize("text", ["2021", "2021-05", "2021-05-03 or so", "NOW", "2021-02-30", "1.5", ""])
+@pytest.mark.parametrize(
+    "text", ["2021", "2021-05", "2021-05-03 or so", "2021-05-03 10", "NOW", "2021-02-30", "1.5", ""]
+)
 def test_texts_that_are_no_dates(text: str) -> None:
     """
     A document's text is a date only if it is a complete and valid date.

@@ -427,8 +427,9 @@ def _read_integer_bound(end: Bound, *, is_low: bool) -> tuple[int | None, bool]:
 
 _DATE = re.compile(
     r"(?P<year>\d{4})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)"
-    r"(?:T(?P<hour>\d\d)(?::(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d{1,9}))?)?)?"
-    r"(?P<zone>Z|[+-]\d\d:?\d\d)?)?)?)?",
+    # pandas and SQL write a blank instead of the T, and PostgreSQL and DuckDB write whole hours as +02.
+    r"(?:(?:T| (?=\d\d:))(?P<hour>\d\d)(?::(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d{1,9}))?)?)?"
+    r"(?P<zone>Z|[+-]\d\d(?::?\d\d)?(?!\s*[A-Z\d]))?)?)?)?",
     re.ASCII | re.IGNORECASE,
 )
 _MATHS = re.compile(r"/\s*(?P<rounded>[A-Z]+)|(?P<count>[+-]\s*\d{1,9})\s*(?P<unit>[A-Z]+)", re.ASCII | re.IGNORECASE)
@@ -533,7 +534,7 @@ def _read_date_match(match: re.Match[str]) -> DateSpan:
     try:
         moment = datetime(year, month, day, hour, minute, second, microsecond, tzinfo=UTC)
         if zone != "Z":
-            offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+            offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[3:][-2:] or 0))
             moment = moment - offset if zone[0] == "+" else moment + offset
     except (ValueError, OverflowError) as error:
         raise UnreadableError(f"{match[0]!r:.80} is not a date: {error}") from error

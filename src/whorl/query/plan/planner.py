@@ -474,7 +474,8 @@ class _Resolver:
         if clause.pattern == _JUST_ANY:
             return _existence_tests(by_kind)
         kinds = [kind for kind in (Kind.TEXT, Kind.KEYWORD) if kind in by_kind]
-        if not kinds:
+        dates = self._date_prefix_tests(clause.pattern, by_kind[Kind.DATE]) if Kind.DATE in by_kind else []
+        if not kinds and not dates:
             raise self._mismatch_error(clause, by_kind, "wildcards need text", "Write a range: [2020 TO 2022].")
         wanted = {ast.Form.EXACT: Kind.KEYWORD, ast.Form.TOKENISED: Kind.TEXT}.get(clause.form)
         chosen = [wanted] if wanted in kinds else kinds
@@ -484,9 +485,7 @@ class _Resolver:
             tests += self._word_tests(clause, by_kind[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
         if Kind.KEYWORD in chosen:
             tests.append(WildcardValue(by_kind[Kind.KEYWORD], clause.pattern, 0.0))
-        if Kind.DATE in by_kind:
-            tests += self._date_prefix_tests(clause.pattern, by_kind[Kind.DATE])
-        return tests
+        return tests + dates
 
     def _date_prefix_tests(self, pattern: Pattern, field: str) -> list[_FieldTest]:
         """Return a test of dates for a pattern such as `202*` or `2021-05*` (dates have no words); else none."""
