@@ -313,7 +313,7 @@ class EngineResponseError(EngineError):
 
     Args:
         message: The request and the response.
-        status: HTTP status; 0 if the error did not come with one.
+        status: HTTP status; 0 for an error without a status.
         detail: The engine's own message.
     """
 

@@ -254,7 +254,7 @@ def _matches_in_batch(
 def item_of(text: Member) -> str:
     """Return the id of the reference row (item) that a text belongs to.
 
-    The text is that of one column, or of all columns together.
+    A row has a text for each column, and perhaps one for all columns together.
 
     >>> item_of(Member("tests.jsonl:17#answer", "answer", 12))
     'tests.jsonl:17'

@@ -198,7 +198,7 @@ def changed_options(operation: Any) -> Iterator[OptionField]:
     """Yield the options of an operation whose values differ from their defaults."""
     for option in options_of(type(operation)):
         value = getattr(operation, option.name)
-        # Compare percentages as text, because the command line passes them so.
+        # Compare percentages as text, because the command line passes them as text.
         if (str(value) != str(option.default)) if option.is_percent else (value != option.default):
             yield option
 

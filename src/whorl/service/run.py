@@ -184,8 +184,8 @@ def serve(store: Store, settings: Settings) -> None:
     # After a stop, uvicorn raises the received signal again. Turn SIGTERM into a KeyboardInterrupt, which is suppressed
     # below, so that the exit code of a stopped service is 0.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # The system sends SIGHUP when the terminal is closed, so stop then, too. nohup makes programs ignore SIGHUP, so
-    # keep that.
+    # The system sends SIGHUP when the terminal is closed, so stop then, too, unless nohup has made this process
+    # ignore SIGHUP.
     if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     with suppress(KeyboardInterrupt):

@@ -1,8 +1,8 @@
 """Compares the sketches of pairs on Spark: verifies candidates, and measures the overlap of documents.
 
-The functions that compare are those of the search on one machine. If the two documents of a pair are in different
-blocks, the block of one sends the document's sketch to the block of the other. Each sketch is sent to a block only
-once.
+The comparing functions are the same as in the search on one machine. If the two documents of a pair are in different
+blocks, the block of one document sends its sketch to the block of the other document. Each sketch is sent to a block
+only once.
 """
 
 from __future__ import annotations

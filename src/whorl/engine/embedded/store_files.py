@@ -206,7 +206,7 @@ class WriterRegister:
         return bool(self._registered)
 
     def wait_for_current(self) -> None:
-        """Wait for the writers registered so far; the caller must not be one, nor hold a lock that they need."""
+        """Wait for the writers registered so far; the caller must not be registered, or hold a lock that they need."""
         with self._changed:
             first = frozenset(self._registered)
             self._changed.wait_for(lambda: self._registered.isdisjoint(first))

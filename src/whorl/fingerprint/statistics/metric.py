@@ -54,12 +54,12 @@ class Metric(Enum):
 
     @property
     def allows_smaller(self) -> bool:
-        """Whether a hit can reach a threshold however much smaller than the source it is."""
+        """Whether a hit can reach a threshold even if it is very much smaller than the source."""
         return self in (Metric.B_IN_A, Metric.CONTAINMENT)
 
     @property
     def allows_larger(self) -> bool:
-        """Whether a hit can reach a threshold however much larger than the source it is."""
+        """Whether a hit can reach a threshold even if it is very much larger than the source."""
         return self in (Metric.A_IN_B, Metric.CONTAINMENT)
 
     @property

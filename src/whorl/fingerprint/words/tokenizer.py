@@ -54,7 +54,7 @@ CHARACTERS = "characters"
 BUFFER_UNITS = 4096
 #: Number of characters, and number of word ranges, to convert between characters and UTF-16 at a time.
 _ENCODED_AT_ONCE = 1 << 18
-#: White space at which ICUTokenizer.findSafeEnd may cut a buffer: that of ICU4J's UCharacter.isWhitespace.
+#: White space at which ICUTokenizer.findSafeEnd may cut a buffer, as defined by ICU4J's UCharacter.isWhitespace.
 SAFE_ENDS = re.compile("[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
 _SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
 #: A hyphen or soft hyphen at the end of a line, with the white space before the next line's first word, which may be on

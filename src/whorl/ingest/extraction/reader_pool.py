@@ -162,7 +162,7 @@ class _ReaderProcess(ConfinedProcess):
         super().__init__(_WORKER, limits.seconds, limits.memory_bytes, limits.text_characters)
 
     def ask(self, raw: bytes, form: FileFormat, watchdog: _Watchdog) -> tuple[str, str]:
-        """Return the text of a file, and the reason if the file or a part of it has none.
+        """Return the text of a file, and the reason if the file or a part of it has no readable text.
 
         Raises DocumentError if the file took too long, and StoppedError if the client disconnected.
         """

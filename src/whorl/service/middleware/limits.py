@@ -274,7 +274,7 @@ class BodyReader:
 
     def __init__(self, app: ASGIApp, settings: Settings, memory: BodyMemory) -> None:
         self._app, self._settings, self._memory = app, settings, memory
-        # Log-ins have memory of their own, so that clients without a key cannot use up that of others.
+        # Log-ins have a memory limit of their own, so that clients without a key cannot use up the memory of others.
         self._log_in_memory = BodyMemory(_LOG_IN_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -386,7 +386,7 @@ class BodySpeedLimit:
                 message = await self._receive()
         except TimeoutError:
             raise HTTPException(408, f"{reason}; send it faster", {"Connection": "close"}) from None
-        # A busy event loop reports a timeout late; the client is not charged for that.
+        # A busy event loop reports a timeout late; do not count this delay as the client's.
         self._waited += min(loop.time() - began, seconds)
         self._received += len(message.get("body", b""))
         return message

@@ -1,6 +1,6 @@
 """Routes of the web page at `/`, which consists of static files.
 
-The page contains no data, so it needs no key; its scripts call the routes under /api, which do.
+The page contains no data, so it needs no key. Its scripts call the routes under /api, which need a key.
 """
 
 from __future__ import annotations
