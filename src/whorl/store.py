@@ -463,7 +463,7 @@ class Store:
         while hits := self.engine.search(following, start=0, rows=_DELETED_AT_ONCE).hits:
             yield [hit.id for hit in hits]
             require_time()
-            following = BoundPlan(Bool(must=(plan.root, self._bound(ids_after(hits[-1].id)).root)))
+            following = BoundPlan(Bool(must=(plan.root, self._bound(query_for_ids_after(hits[-1].id)).root)))
 
     def delete_chosen(self, ids: Collection[str] | None, options: DeleteOperation) -> DocumentCount:
         """Delete documents by their ids or by a query; return their number. With `options.dry_run`, only count them.
@@ -580,10 +580,10 @@ class Store:
         self.close()
 
 
-def ids_after(document_id: str) -> str:
+def query_for_ids_after(document_id: str) -> str:
     """Return the query for all documents whose ids sort after a given id. The store may lack a document with this id.
 
-    >>> ids_after("lease")
+    >>> query_for_ids_after("lease")
     'id:<lease TO *]'
     """
     return unparse(ast.Range(ast.Bound(document_id, is_inclusive=False), None, "id"))

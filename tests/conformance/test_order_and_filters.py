@@ -12,7 +12,7 @@ from whorl.errors import ParameterError, QueryError
 from whorl.model import Order
 from whorl.query.ast import Operator
 from whorl.query.plan.planner import QueryDefaults
-from whorl.store import ids_after
+from whorl.store import query_for_ids_after
 
 
 def ids(store: Store, query: str, **options: Any) -> list[str]:
@@ -72,7 +72,9 @@ def test_a_filter_selects_ids_after_another(store: Store, collection: list[Docum
     known = sorted(document.id for document in collection)
     middle = known[len(known) // 2]
     for at in (known[0], middle, known[-1], "f", 'A b:("', "\u65e5", middle + "\u65e5" * 900, "f" * 1000):
-        assert ids(store, "*", filter=[ids_after(at)]) == [document_id for document_id in known if document_id > at]
+        assert ids(store, "*", filter=[query_for_ids_after(at)]) == [
+            document_id for document_id in known if document_id > at
+        ]
 
 
 def test_several_keys(store: Store, collection: list[Document]) -> None:

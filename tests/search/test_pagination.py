@@ -11,7 +11,7 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.errors import ParameterError
-from whorl.store import ids_after
+from whorl.store import query_for_ids_after
 
 IDS = sorted(
     [
@@ -44,7 +44,7 @@ def test_behind_any_id(store: Store) -> None:
     Characters of an id are not query syntax, and the order is that of code points.
     """
     for at, name in enumerate(IDS):
-        hits = store.search("*", filter=[ids_after(name)], rows=100).hits
+        hits = store.search("*", filter=[query_for_ids_after(name)], rows=100).hits
         assert [hit.id for hit in hits] == IDS[at + 1 :]
 
 
@@ -89,7 +89,7 @@ def test_any_number_of_documents_is_after_an_id(store: Store, monkeypatch: pytes
     store.index([Document(document_id, "old words") for document_id in ids])
     ids.sort()
     for at, document_id in enumerate(ids):
-        hits = store.search("old", filter=[ids_after(document_id)], rows=100).hits
+        hits = store.search("old", filter=[query_for_ids_after(document_id)], rows=100).hits
         assert [hit.id for hit in hits] == ids[at + 1 :]
 
 

@@ -174,7 +174,7 @@ def test_two_clients_at_once(store: Store) -> None:
 def lines(parts: Iterable[bytes], most: int) -> list[Line]:
     """Return the lines of a body that arrives in parts."""
     cut = LineSplitter(most)
-    return [*(line for part in parts for line in cut.split(part)), *cut.remainder()]
+    return [*(line for part in parts for line in cut.split(part)), *cut.finish_line()]
 
 
 @given(st.binary(max_size=60), st.lists(st.integers(0, 60), max_size=6))

@@ -513,14 +513,14 @@ def match_shingles(a: _Numbers, b: _Numbers, positions: _Numbers) -> _Numbers:
         first, places = np.zeros(2 + int(max(a.max(initial=-1), b.max(initial=-1))), np.int64), np.empty_like(b)
         passages = np.empty((len(a), 3), np.int64)
         arrays = map(as_loop_array, (a, positions, b))
-        passages = passages[: loops.passages.matches(*arrays, CANDIDATES, first, places, passages)]
+        passages = passages[: loops.passages.find_passages(*arrays, CANDIDATES, first, places, passages)]
     else:
         passages = np.array(match_plainly(a.tolist(), b.tolist(), positions.tolist()), np.int64).reshape(-1, 3)
     return passages[np.argsort(passages[:, 0], kind="stable")]
 
 
 def match_plainly(a: list[int], b: list[int], positions: list[int]) -> list[tuple[int, int, int]]:
-    """Return the passages of rule 1, then the passages of rule 2, like the compiled loop `matches`."""
+    """Return the passages of rule 1, then the passages of rule 2, like the compiled loop `find_passages`."""
     positions_in_b: defaultdict[int, list[int]] = defaultdict(list)
     for in_b, shingle in enumerate(timely(b, _NUMBERED_AT_ONCE)):
         positions_in_b[shingle].append(in_b)

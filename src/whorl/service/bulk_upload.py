@@ -114,10 +114,10 @@ class LineSplitter:
         *ended, remainder = chunk.split(b"\n")
         for piece in ended:
             self._add(piece)
-            yield from self.remainder(is_ended=True)
+            yield from self.finish_line(is_ended=True)
         self._add(remainder)
 
-    def remainder(self, *, is_ended: bool = False) -> Iterator[Line]:
+    def finish_line(self, *, is_ended: bool = False) -> Iterator[Line]:
         """Yield the unfinished line and start a new one. Skip an empty line unless a line feed ends it (`is_ended`)."""
         if self._size or is_ended:
             yield self._number, b"".join(self._pieces) if self._size <= self._most else None
@@ -166,7 +166,7 @@ class Upload:
                 if size >= PART_BYTES or len(part) >= PART_LINES:
                     await self._run_in_slot(part)
                     part, size = [], 0
-            await self._run_in_slot([*part, *lines.remainder()])
+            await self._run_in_slot([*part, *lines.finish_line()])
         finally:
             self.memory.release(counted)
 

@@ -506,9 +506,9 @@ def test_texts_with_much_in_common_take_few_bytes() -> None:
     together = [codec.compress(text) for text in LETTERS]
     assert 2 * sum(map(len, together)) < sum(map(len, alone))
     for reader in (codec, TextCodec(lambda: dictionaries[0])):
-        assert [reader.text(compressed) for compressed in (*alone, *together, *alone)] == LETTERS * 3
+        assert [reader.decompress(compressed) for compressed in (*alone, *together, *alone)] == LETTERS * 3
     with pytest.raises(ZstdError):
-        TextCodec(lambda: None).text(together[0])
+        TextCodec(lambda: None).decompress(together[0])
 
 
 @pytest.mark.usefixtures("_small_sample")
@@ -519,7 +519,7 @@ def test_texts_with_nothing_in_common() -> None:
     codec = TextCodec(lambda: None)
     for texts in ([""] * 40, ["\u4e00"] * 20_000, LETTERS):
         codec.begin(texts)
-        assert [codec.text(codec.compress(text)) for text in ("", "some", "\x00")] == ["", "some", "\x00"]
+        assert [codec.decompress(codec.compress(text)) for text in ("", "some", "\x00")] == ["", "some", "\x00"]
 
 
 @pytest.mark.slow

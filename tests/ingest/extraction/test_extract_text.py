@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 
 from tests.made_files import mail, open_document, pdf, quoting_word, sheet, slides, with_member, with_part, word
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.extract_text import TextBuffer, append_text, html_text, read_mail, read_office, read_pdf
+from whorl.ingest.extraction.extract_text import (
+    TextBuffer,
+    append_mail,
+    append_office,
+    append_pdf,
+    append_text,
+    html_text,
+)
 from whorl.ingest.extraction.file_formats import (
     ALTO,
     DOCX,
@@ -303,7 +310,7 @@ def test_mail(raw: bytes, expected: str) -> None:
     The text is the subject and the longer one of plain text and HTML, in any charset, without attachments.
     """
     text = TextBuffer(1000)
-    read_mail(raw, text)
+    append_mail(raw, text)
     assert str(text).split() == expected.split()
 
 
@@ -357,7 +364,7 @@ def test_parts_of_a_mail(body: str, expected: str) -> None:
     All texts that a mail program shows are read: several texts in a row, the longest alternative, forwarded messages.
     """
     text = TextBuffer(1000)
-    read_mail(f"Subject: S\n{body}".encode(), text)
+    append_mail(f"Subject: S\n{body}".encode(), text)
     assert str(text).split() == ["S", *expected.split()]
 
 
@@ -370,7 +377,7 @@ def test_the_mails_of_a_mailbox() -> None:
     """
     one, two = mail("S", "plain\nFrom 9:00\nPlan: words", attached=pdf("attached")), mail("T", "other")
     text = TextBuffer(1000)
-    read_mail(b"From a@b.org Mon Nov 30 10:00:00 2026\n" + one + b"\nFrom - Tue Dec 01 09:10:00 2026\r\n" + two, text)
+    append_mail(b"From a@b.org Mon Nov 30 10:00:00 2026\n" + one + b"\nFrom - Tue Dec 01 09:10:00 2026\r\n" + two, text)
     assert str(text).split() == ["S", "plain", "From", "9:00", "Plan:", "words", "T", "other"]
     assert not text.problems
 
@@ -383,7 +390,7 @@ def test_times_in_a_mailbox(time: str) -> None:
     A message starts at its line with the sender and the time, in the forms that mail programs write.
     """
     text = TextBuffer(1000)
-    read_mail(b"".join(f"From a@b.org {time}\nSubject: {word}\n\nbody\n\n".encode() for word in "ST"), text)
+    append_mail(b"".join(f"From a@b.org {time}\nSubject: {word}\n\nbody\n\n".encode() for word in "ST"), text)
     assert str(text).split() == ["S", "body", "T", "body"]
 
 
@@ -392,7 +399,7 @@ def test_invalid_headers_of_a_mail() -> None:
     A header that Python's parser cannot read does not hide the text of its mail, and of others in the mailbox.
     """
     text = TextBuffer(1000)
-    read_mail(b"Subject: S\nContent-Type: multipart/mixed; quoted-printable*\n\nbody", text)
+    append_mail(b"Subject: S\nContent-Type: multipart/mixed; quoted-printable*\n\nbody", text)
     assert str(text).split() == ["S", "body"]
 
 
@@ -401,13 +408,13 @@ def test_a_part_of_a_mail_that_cannot_be_decoded() -> None:
     The other texts of the mail are read, and the part is reported; a mail without another text is refused.
     """
     text = TextBuffer(1000)
-    read_mail(f"Subject: S\n{multipart('mixed', PLAIN, BROKEN, PAGE)}".encode(), text)
+    append_mail(f"Subject: S\n{multipart('mixed', PLAIN, BROKEN, PAGE)}".encode(), text)
     assert str(text).split() == ["S", "plain", "page"]
     (problem,) = text.problems
     assert problem.startswith("a part of this e-mail (text/plain) was left out: this is not text")
     for refused in (BROKEN, multipart("mixed", BROKEN, PICTURE), multipart("alternative", BROKEN)):
         with pytest.raises(DocumentError, match="this is not text"):
-            read_mail(f"Subject: S\n{refused}".encode(), TextBuffer(1000))
+            append_mail(f"Subject: S\n{refused}".encode(), TextBuffer(1000))
 
 
 def test_a_word_parted_at_the_end_of_a_line_is_one() -> None:
@@ -415,7 +422,7 @@ def test_a_word_parted_at_the_end_of_a_line_is_one() -> None:
     A word hyphenated at the end of a line is joined; a hyphen within a line stays.
     """
     text = TextBuffer(1000)
-    read_pdf(pdf("a well-known documen-\ntation of it"), text)
+    append_pdf(pdf("a well-known documen-\ntation of it"), text)
     assert str(text).split() == ["a", "well-known", "documentation", "of", "it"]
 
 
@@ -424,13 +431,13 @@ def test_the_pages_of_a_pdf() -> None:
     Each page ends with a form feed, an empty page too, so that the number of a page can be counted.
     """
     text = TextBuffer(1000)
-    read_pdf(pdf("one", "", "three"), text)
+    append_pdf(pdf("one", "", "three"), text)
     assert [page.strip() for page in str(text).split("\f")] == ["one", "", "three", ""]
 
 
 def words(form: FileFormat, raw: bytes) -> list[str]:
     text = TextBuffer(1_000_000)
-    read_office(raw, form.name, 50_000_000, text)
+    append_office(raw, form.name, 50_000_000, text)
     return str(text).split()
 
 
@@ -443,7 +450,7 @@ def test_blank_lines_between_paragraphs(form: FileFormat, raw: bytes) -> None:
     Paragraphs of Word and PowerPoint are paragraphs of the text, which end at blank lines.
     """
     text = TextBuffer(1000)
-    read_office(raw, form.name, 50_000_000, text)
+    append_office(raw, form.name, 50_000_000, text)
     assert [part.strip() for part in str(text).split("\n\n") if part.strip()] == ["one two", "three"]
 
 
@@ -503,7 +510,7 @@ def test_paragraphs_of_white_text() -> None:
         word("end"), "word/document.xml", lambda old: old.replace(b"<w:body>", b"<w:body>" + body.encode())
     )
     text = TextBuffer(1000)
-    read_office(made, DOCX.name, 50_000_000, text)
+    append_office(made, DOCX.name, 50_000_000, text)
     parts = [part.strip() for part in str(text).split("\n\n")]
     assert [*filter(None, parts)] == ["seen", "end", "unseen white", "other", "boxed"]
 
@@ -559,8 +566,8 @@ def test_marks_of_block_quotes_and_notes(style: str) -> None:
         lambda old: old.replace(b"|", b"</w:t><w:br/><w:t>"),
     )
     plain, marked = TextBuffer(1_000), TextBuffer(1_000)
-    read_office(made, DOCX.name, 10**8, plain)
-    read_office(made, MARKED_DOCX.name, 10**8, marked)
+    append_office(made, DOCX.name, 10**8, plain)
+    append_office(made, MARKED_DOCX.name, 10**8, marked)
     assert str(plain).split("\n\n") == [
         "The first.\nThe second.",
         "They said “a quotation” and left.",
@@ -618,7 +625,7 @@ def test_files_within() -> None:
         made = with_part(outer, "package", "embeddings/inner.docx", made)
     assert words(DOCX, made) == ["first", "second", "third"]
     with pytest.raises(DocumentError, match="unpacked"):
-        read_office(made, DOCX.name, len(made) + 1000, TextBuffer(1_000_000))
+        append_office(made, DOCX.name, len(made) + 1000, TextBuffer(1_000_000))
 
 
 @pytest.mark.parametrize("kind", ["slideshow", "template"])

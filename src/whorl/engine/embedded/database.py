@@ -574,7 +574,7 @@ class RecordDatabase:
     def _decompress(self, label: str, sealed: object) -> str:
         compressed = self._unseal(label, sealed)
         try:
-            return self._texts.text(compressed)
+            return self._texts.decompress(compressed)
         except zstandard.ZstdError as error:
             self.raise_damaged(f"{label}: {error}")
 
@@ -856,7 +856,7 @@ class TextCodec:
             # Training fails if the texts have nothing in common, so a dictionary would not help.
             return None
 
-    def text(self, compressed: bytes) -> str:
+    def decompress(self, compressed: bytes) -> str:
         """Decompress a text; raise ZstdError for damaged bytes or a lost dictionary."""
         if compressed[:1] == _PLAIN:
             return zstandard.ZstdDecompressor(format=_FRAMES).decompress(compressed[1:]).decode()

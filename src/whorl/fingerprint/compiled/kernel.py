@@ -145,7 +145,7 @@ class Kernel:
         self._loops.sketches.decode(np.frombuffer(bytes(24), np.uint8), np.array([0, 16]), none, none, none, _NOTHING)
         self._loops.sketches.count_shared(_NOTHING, none, none, none, none, none, none)
         self._loops.passages.number_runs(none, 1, none[1:], none[1:], none - 1, 0, none - 1, none.copy())
-        self._loops.passages.matches(
+        self._loops.passages.find_passages(
             none, none, none, 1, np.zeros(2, np.int64), none.copy(), np.empty((1, 3), np.int64)
         )
 
@@ -162,7 +162,7 @@ class Kernel:
         for window, words, starts, before in self._scan_windows(texts):
             rows = slice(first, first + window.texts)
             own = minima[rows], filled[rows], counts[rows]
-            self._loops.shingle_hashes.reduce(words, starts, before, *self._hashing, *own, self._scratch)
+            self._loops.shingle_hashes.update_minima(words, starts, before, *self._hashing, *own, self._scratch)
             first += window.finished
         self._loops.shingle_hashes.rotate(minima, filled)
         return minima, counts

@@ -60,7 +60,7 @@ def _slot_of(items: Any, at: int, size: int, others: Any, slots: Any, key: int) 
 
 
 @cached
-def matches(a: Any, positions: Any, b: Any, candidates: int, first: Any, places: Any, found: Any) -> Any:
+def find_passages(a: Any, positions: Any, b: Any, candidates: int, first: Any, places: Any, found: Any) -> Any:
     """Find the passages of two sequences with the two rules of `fingerprint.compare_texts`; return their number.
 
     Args:

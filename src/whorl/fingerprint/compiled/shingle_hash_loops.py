@@ -178,7 +178,7 @@ def _hash_some(
 
 
 @cached
-def reduce(
+def update_minima(
     words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, minima: Any, filled: Any, shingles: Any,
     scratch: Any,
 ) -> None:  # fmt: skip
@@ -224,7 +224,7 @@ def ordered_halves(
     """Write one half of each shingle's hash to `out`, at the index of the shingle's first word.
 
     Shingles that cross the border between two texts are included. `half` is 0 for the high half, 1 for the low half.
-    `out` is a uint64 array with an element for each word. The other arguments are the same as in `reduce`.
+    `out` is a uint64 array with an element for each word. The other arguments are the same as in `update_minima`.
     """
     hashes, begins = scratch[2], scratch[4]
     end = counts[counts.size - 1] - size + 1
@@ -305,7 +305,7 @@ def distinct(
     `highs`, a uint64 array with an element for each word, receives the high halves of the hashes. `sizes`, an int64
     array of shape (texts,), receives the number of hashes of each text. `aside` is scratch space with the type and size
     of `out` in `ordered_halves`. `heads` is int64 scratch space, one element longer than `highs`. The other arguments
-    are the same as in `reduce`.
+    are the same as in `update_minima`.
     """
     # This also hashes shingles that cross the border between two texts; the loop below skips them.
     ordered_halves(words, starts, counts, size, numbers, masks, 0, aside, scratch)

@@ -76,11 +76,11 @@ def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> 
         raise DocumentError("this file is empty")
     match form:
         case PDF.name:
-            read_pdf(raw, text)
+            append_pdf(raw, text)
         case DOCX.name | MARKED_DOCX.name | PPTX.name | XLSX.name:
-            read_office(raw, form, most_unpacked, text)
+            append_office(raw, form, most_unpacked, text)
         case MAIL.name:
-            read_mail(raw, text)
+            append_mail(raw, text)
         case NOTEBOOK.name:
             text.add(notebook_text(decode(raw)))
         case OPEN_DOCUMENT.name:
@@ -337,7 +337,7 @@ def parse_header(name: str, value: str) -> Any:
         return default.header_factory(name, "")
 
 
-def read_mail(raw: bytes, text: TextBuffer) -> None:
+def append_mail(raw: bytes, text: TextBuffer) -> None:
     """Append the subject and the texts that a mail program shows, of an e-mail or of all e-mails in a mailbox.
 
     Raise DocumentError if none is readable.
@@ -435,7 +435,7 @@ def _content(part: MIMEPart) -> str:
 _HYPHEN_MARK = re.compile("[\ufffe\x02](?:\r?\n)?")
 
 
-def read_pdf(raw: bytes, text: TextBuffer) -> None:
+def append_pdf(raw: bytes, text: TextBuffer) -> None:
     """Append the text of all pages in drawing order, and a form feed after each.
 
     Raise DocumentError if the file is damaged or has no text.
@@ -480,7 +480,7 @@ _QUOTE_STYLE = re.compile("quot|block text", re.IGNORECASE)
 _MOST_DEPTH = 3
 
 
-def read_office(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
+def append_office(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
     """Append the text of a DOCX, PPTX or XLSX; raise DocumentError if the file is not an archive or too large.
 
     `most_unpacked` is the maximum size of the unpacked archive in bytes, including embedded files. If the XML exceeds

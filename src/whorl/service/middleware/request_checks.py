@@ -107,7 +107,7 @@ class AllowedHosts:
         name = _plain(_without_port(header))
         return name in self._names or (self._is_everywhere and _is_address(name))
 
-    def admit_page(self, host: str, origin: str, site: str) -> bool:
+    def admits_page(self, host: str, origin: str, site: str) -> bool:
         """Check whether a page may send requests: a page of this service, or of an allowed host or origin.
 
         The arguments are headers; only browsers send the last two, Origin and Sec-Fetch-Site (otherwise "").
@@ -131,7 +131,7 @@ def check_host(hosts: AllowedHosts, scope: Scope) -> None:
     if not accesses_store(scope["path"]):
         return
     origin, site = header(scope, b"origin"), header(scope, b"sec-fetch-site")
-    if not hosts.admit_page(host, origin, site):
+    if not hosts.admits_page(host, origin, site):
         reason = f"a page of another site asked for this ({origin or site:.80})"
         remedy = "WHORL_ALLOWED_ORIGINS may name its origin; if it is of this service, WHORL_ALLOWED_HOSTS its host"
         raise HTTPException(403, f"{reason}; {remedy}")

@@ -39,7 +39,7 @@ from whorl.service.requests_and_responses import (
 )
 from whorl.service.routes.api_router import api_router
 from whorl.service.routes.request_models import RequestBody, body_of, exactly_one, options_in
-from whorl.store import Store, ids_after
+from whorl.store import Store, query_for_ids_after
 
 #: Maximum number of words of the name filter; further words are ignored, with a warning.
 _MOST_PIECES = 8
@@ -186,7 +186,7 @@ def documents_routes(
         `after`, until it is null. Each document is listed once, and a document that exists throughout is never missed.
         """
         filters = [_name_query(named, store)] if named.strip() else []
-        more_filters = filters if after is None else [*filters, ids_after(after)]
+        more_filters = filters if after is None else [*filters, query_for_ids_after(after)]
         page = store.search("*", filter=more_filters, start=start, rows=rows)
         if len(named.split()) > _MOST_PIECES:
             warning = f"the list is filtered by the first {_MOST_PIECES} words only"
