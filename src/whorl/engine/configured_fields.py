@@ -107,7 +107,7 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames, li
 def require_named_text(
     url: str, command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None
 ) -> None:
-    """Raise SchemaError, with the right `init` command, if only another field than the text field has texts."""
+    """Raise SchemaError if the configured text field has no texts, but another field has; suggest an `init` command."""
     if guess_text_field(texts, names) is not None:
         raise SchemaError(
             f"no document of {url} has a text in {names.content!r}; stored texts are in {describe_fields(texts)}. "

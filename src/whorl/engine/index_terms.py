@@ -284,7 +284,10 @@ def split_range_above(low: str, *, is_included: bool) -> tuple[list[str], str | 
 
 
 def _greater_letters(letters: str) -> str:
-    """Return an expression for the start of strings that first differ from `letters` by a greater letter, or ""."""
+    """Return an expression for strings that first differ from `letters` by a greater letter; "" if none exist.
+
+    The expression matches only the beginning of such a string, up to the greater letter.
+    """
     greater = ""
     for letter in reversed(letters):
         higher = [] if letter == _LAST else [f"[{_literal(_next(letter) or '')}-{_literal(_LAST)}]"]

@@ -475,8 +475,8 @@ class SharedCommit:
 
     def __call__(self) -> None:
         """Wait for a commit that begins after this call; raise the last EngineError if none has succeeded."""
-        # Reading `_begun` needs no lock: a commit that another thread begins now is either counted already, or begins
-        # after this call.
+        # Reading `_begun` needs no lock. If another thread begins a commit now, it either is counted in `_begun`
+        # already, or begins after this call.
         wanted = self._begun + 1
         with self._turn:
             if self._ended < wanted:
@@ -606,7 +606,7 @@ class ServerEngine(Engine):
         held: dict[str, list[int]] = {document_id: [] for document_id in among}
 
         def look_up(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> None:
-            """Add to `held` the documents with any of the passage hashes; if `ids` is given, search only these."""
+            """Find the documents (only among `ids`, if given) with any of these hashes, and add them to `held`."""
             require_time()
             must: list[BoundNode] = [PassageHashes("the text", scheme, tuple(numbers))]
             if ids is not None:
@@ -700,7 +700,8 @@ def fingerprints_to_move(
     """Choose the FINGERPRINT clauses to move into functions, so that a query keeps Lucene's limit on clauses.
 
     A moved clause becomes a function that adds to the score: `query($part0,0)` in Solr, a function of `function_score`
-    in OpenSearch. Lucene does not count its tokens as clauses. The largest clauses move first, until the rest fits.
+    in OpenSearch. Lucene does not count its tokens as clauses. The largest clauses move first, until the remaining
+    clauses are within the limit.
 
     Return `id(node)` of each node to move; raise ParameterError if too many clauses are left even after all moves.
 

@@ -76,14 +76,15 @@ CREATE INDEX IF NOT EXISTS handle_id ON handle (id);
 CREATE TABLE IF NOT EXISTS field (entry BLOB PRIMARY KEY, documents BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, entry BLOB NOT NULL);
 """
-#: Indexes of the owners, by the first bytes of the content, and of the other documents with a text, by the owner. The
-#: first bytes are zstd's header with sizes and code lengths, so they are nearly as distinct as a hash.
+#: Two indexes. The first finds the owner of a text by the first bytes of the content: these are zstd's header with
+#: sizes and code lengths, so they are nearly as distinct as a hash. The second finds the copies of a text by the number
+#: of their owner.
 _SHARING = """
 CREATE INDEX IF NOT EXISTS owner ON document (substr(content, 1, 16)) WHERE typeof(sketch) = 'blob';
 CREATE INDEX IF NOT EXISTS copy ON document (sketch) WHERE typeof(sketch) = 'integer'
 """
-#: Rows with the sketch and the content of their owner. One statement reads both rows, so a writer cannot change one of
-#: them in between.
+#: Subquery that replaces the sketch and the content of each copy by those of its owner. A single statement reads both
+#: rows, so a writer cannot change one of them in between.
 _RESOLVED = """(
     SELECT document.number, document.id, document.head,
         coalesce(owner.sketch, document.sketch) AS sketch, coalesce(owner.content, document.content) AS content,
@@ -99,7 +100,7 @@ _MOST_OWNERS = 4
 #: Number of ids in one SQL statement; older SQLite libraries allow 999.
 _CHUNK = 500
 _SEAL_BYTES = 4
-_MOST_CACHED = 100_000  # number of ids and names that are kept in memory; about 20 MB
+_MOST_CACHED = 100_000  # maximum number of ids and names in the cache; about 20 MB
 # Size of a page in bytes: larger pages waste more space on long rows, smaller pages on short rows.
 _PAGE_BYTES = 2048
 # Size of SQLite's cache in KB. The default of 2 MB is too small: the inner pages of a million documents take 10 MB.
@@ -369,7 +370,7 @@ class RecordDatabase:
                 raise
 
     def _write_field_counts(self) -> None:
-        """Add this transaction's changes to the number of documents with each field; remove fields of no document."""
+        """Update the number of documents with each field after this transaction; remove fields that no document has."""
         for name, change in self._field_changes.items():
             if not change:
                 continue
@@ -461,7 +462,8 @@ class RecordDatabase:
             remaining = sorted(row for row in copies.fetchall() if row[0] not in leaving)
             if not remaining:
                 continue
-            # The copies are often deleted in the order of their numbers, so the last one moves its text least often.
+            # Copies are often deleted in the order of their numbers. The copy with the highest number usually stays
+            # longest, so move the text there.
             heir, heir_id = remaining.pop()
             [(document_id, *sealed)] = self._writer.execute(
                 "SELECT id, sketch, content FROM document WHERE number = ?", (number,)
@@ -474,7 +476,7 @@ class RecordDatabase:
             self._writer.executemany("UPDATE document SET sketch = ?, content = ? WHERE number = ?", moved)
 
     def _predecessors(self, ids: Sequence[str]) -> dict[str, int]:
-        """Subtract the documents with these ids from the field counts; return their numbers, keyed by id."""
+        """Return the numbers of stored documents, keyed by id; subtract these documents from the field counts."""
         numbers = {}
         for chunk in batches(ids, _CHUNK):
             marks = ", ".join("?" * len(chunk))
@@ -563,7 +565,7 @@ class RecordDatabase:
         return self._decompress(self._owner_label("content", head.number, head.id, *owner), content)
 
     def _owner_label(self, part: str, number: int, document_id: str, *owner: Any) -> str:
-        """Return the label of a blob in the row of the owner of a document's text; check the reference to this row."""
+        """Return the label of a document's blob. If another document owns the text, check the reference to it."""
         if not owner or owner[0] is None:
             return _label(part, number, document_id)
         owner_number, owner_id, reference = owner
@@ -598,7 +600,7 @@ class RecordDatabase:
         return {number: known[number] for number in numbers if number in known}
 
     def _valid_cache(self, wanted: Sequence[object]) -> _IdCache:
-        """Return the cache of ids and names, empty if the store has changed or `wanted` does not fit in."""
+        """Return the cache of ids and names; a new cache if the store has changed, or if `wanted` does not fit in."""
         # Read the number of the last change now; the caller reads the documents later. If the store changes in between,
         # the next call returns a new cache.
         change, cache = self.last_change(), self._cache
@@ -682,11 +684,11 @@ class RecordDatabase:
     def _read_rows(self, columns: str, which: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Read rows of number, id and `columns`.
 
-        If the first of the columns is `_TYPE`, the others have the sketch and the content of the owner. If any row has
-        an owner, three columns follow: the owner's number and id, and the reference to it.
+        If the first column is `_TYPE`, copies of a text get the sketch and the content of the owner. If any row is a
+        copy, all rows have three more columns: the owner's number, the owner's id, and the reference to the owner.
         """
         rows = self._read(f"SELECT number, id, {columns} FROM document WHERE {which}", values)
-        # The join takes more time than the plain rows, so join only if a row needs it.
+        # Joining copies with their owners is slow, so do it only if one of the rows is a copy.
         if columns.startswith(_TYPE) and "integer" in [row[2] for row in rows]:
             columns += ", owner, owner_id, reference"
             rows = self._read(f"SELECT number, id, {columns} FROM {_RESOLVED} WHERE {which}", values)
@@ -712,7 +714,7 @@ class RecordDatabase:
 
 
 def _field_entries(name: str, properties: Mapping[str, Any]) -> set[str]:
-    """Return a document's rows for the table of fields: JSON pairs of a field's name and a type of its values."""
+    """Return a document's entries for the table of fields: the name of a field and a type of its values, as JSON."""
     entries = {_field_entry(field, infer_kind(value)[0]) for field, values in properties.items() for value in values}
     return entries | {_field_entry("name", Kind.KEYWORD)} if name else entries
 
@@ -748,7 +750,7 @@ def _seal_part(part: str, number: int, document_id: str, blob: bytes | None) -> 
 
 
 def _reference(number: int, document_id: str, owner: int) -> tuple[int, bytes]:
-    """Return the sketch and the content of a document whose text another document owns."""
+    """Return the values that a copy has in the columns sketch and content, instead of its owner's sketch and text."""
     return owner, _seal(_label("reference", number, document_id), str(owner).encode())
 
 
@@ -763,7 +765,7 @@ def _checksum(label: str, blob: bytes) -> bytes:
 
 @contextmanager
 def previous_store(folder: Path, *, or_current: bool = False) -> Iterator[RecordDatabase | None]:
-    """Open a store of the previous format for reading, or with `or_current` of the current format; else yield None."""
+    """Open a store of the previous format (with `or_current`, also the current format) for reading, or yield None."""
     path = folder / RECORDS
     if not path.is_file():
         raise StoreError(f"there is no store at {folder}")

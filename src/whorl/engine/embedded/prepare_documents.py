@@ -117,7 +117,7 @@ class DocumentPreparation:
         elif self.minhash == "none":
             minima = [_NO_TOKENS] * len(minima)
         if not self.keeps_texts:
-            # Hashes of five words would give away more than passage hashes do.
+            # Look-up hashes are hashes of only five words, so they would reveal more of a text than passage hashes.
             lookups = [_NO_TOKENS] * len(lookups)
         kinds = [minima, lookups, *([passages] if self.passage_scheme else [])]
         tokens_of_documents = map(DocumentTokens, (hashed.hashes.size for hashed in hashes), zip(*kinds, strict=True))
@@ -136,8 +136,8 @@ LAYOUT = "13"
 class IndexEntry(NamedTuple):
     """Indexed data of a document: tokens, words, and whole (not tokenized) values.
 
-    `values` has a pair for each text of the document: the field's name, and the text's words as `join_terms` of
-    `engine.index_terms` joins them.
+    `values` has a pair for each text of the document: the field's name, and the text's words, joined by
+    `engine.index_terms.join_terms`.
     """
 
     tokens: DocumentTokens
@@ -176,7 +176,7 @@ def _schema() -> tantivy.Schema:
 def _without_field_norms(schema: tantivy.Schema) -> tantivy.Schema:
     """Turn off the field norms of text fields. They take a byte per field and document, and only BM25 scores use them.
 
-    The builder of tantivy-py has no parameter for field norms, but the state that it pickles has one.
+    The schema builder of tantivy-py cannot do this, so change the state that a schema is pickled to.
     """
     restore, (state,) = cast(Any, schema).__reduce__()
     for column in state["inner"]:

@@ -345,7 +345,7 @@ def _sort_value(documents: Mapping[str, Document], key: Order) -> Callable[[tupl
     return value
 
 
-#: For up to this number of candidates, reading their records is as fast as looking up the source's hashes.
+#: Up to this number of candidates, reading their records is at least as fast as looking up the source's hashes.
 FEW_CANDIDATES = 32
 _SKETCHES_AT_ONCE = 256
 

@@ -524,7 +524,7 @@ def _file_checksums(file: BinaryIO, end: int) -> npt.NDArray[np.uint32]:
 
 
 def _first_keys(sizes: _Narrow | Numbers, shared_bits: _Narrow | Numbers) -> Tokens:
-    """Return the start values of the documents' hashes; callers add the tokens (see `Segment.token_keys`)."""
+    """Return the initial hash of each document; callers add its tokens (see `Segment.token_keys`)."""
     return (sizes.astype(np.uint64) + (shared_bits.astype(np.uint64) << np.uint64(48))) * _MIXER
 
 
@@ -575,10 +575,10 @@ def _without_shared(
 ) -> tuple[_TokensOfDocuments, Numbers]:
     """Remove look-up hashes that are the upper bits of a MinHash token of the same document.
 
-    Return the remaining hashes, and `shared_bits` of `SegmentDocuments`. A look-up then takes the upper bits of each
-    MinHash token for a look-up hash, if they are below the document's limit (`_BOUNDS[shared_bits]`). A document keeps
-    all of its hashes if this would be wrong: if the upper bits of a MinHash token are below the limit, but are not a
-    look-up hash of the document, or if two MinHash tokens have the same upper bits, so that the hash would count twice.
+    Return the remaining hashes, and each document's `shared_bits` (see `SegmentDocuments`). For a look-up, the upper
+    bits of a MinHash token then count as a look-up hash if they are below `_BOUNDS[shared_bits]`. This would be wrong
+    for a document in two cases: if such upper bits are not one of its look-up hashes, or if two of its MinHash tokens
+    have the same upper bits, because the hash would count twice. Such a document keeps all of its hashes.
     """
     bits, dropped_bits = token_bits[SKETCH], token_bits[MINHASH] - token_bits[SKETCH]
     counts, has_any = hashes.counts, hashes.counts > 0

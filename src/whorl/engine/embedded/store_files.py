@@ -242,7 +242,7 @@ def file_state(path: Path) -> list[tuple[int, int, int]]:
     for file in (path, _log(path)):
         with suppress(OSError):
             stat = file.stat()
-            # Readers create an empty log.
+            # Ignore an empty log, because a reader may have created it.
             if stat.st_size > 0:
                 values.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
     return values

@@ -148,8 +148,8 @@ _FEW_TERMS = 10_000
 #: Maximum length of a regular expression for tantivy. A longer expression would compile slowly and exceed tantivy's
 #: limit.
 _LONGEST_EXPRESSION = 4000
-#: The size of a pattern's automaton is estimated as its length, doubled `state_doublings` times, but at most this
-#: number of times: tantivy usually rejects a larger automaton.
+#: The estimated size of a pattern's automaton is the length of the pattern, doubled `state_doublings` times. More
+#: doublings than this number are ignored, because tantivy usually rejects such a large automaton.
 _MOST_DOUBLINGS = 4
 #: The first `_FEW_LOOK_UPS` look-ups of a query have no trial run (see `IndexReader.plan_trial_run`). Together they
 #: take at most a few tenths of a second.

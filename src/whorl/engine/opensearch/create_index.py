@@ -208,8 +208,8 @@ def _missing(client: IndexClient, present: Json, wanted: Json) -> Json:
 
 
 def _add_fields(client: IndexClient, present: Json, missing: Json) -> None:
-    # SPLIT_NAMES marks an index that splits names. Documents in an existing field WORDS may have unsplit names, so add
-    # the mark only together with a new field WORDS.
+    # SPLIT_NAMES marks an index that splits names. If the index already has the field WORDS, its documents may have
+    # unsplit names, so set the mark only if WORDS is a new field.
     about = {**present.get("_meta", {}), **SPLIT_NAMES} if WORDS in missing else None
     client.add_fields({name: field for name, field in missing.items() if "." not in name}, about)
 

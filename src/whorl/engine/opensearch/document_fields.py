@@ -357,7 +357,8 @@ def words_of_texts(field: str, texts: Sequence[JoinedWords]) -> list[bytes]:
     """Return `word_terms` for the words of each text: encode all texts together, because most are short."""
     starts = np.concatenate([words.starts for words in texts])
     sizes = starts[1:] - starts[:-1]
-    # At the border between two texts, the difference is not positive, so drop it.
+    # The starts of each text begin with 0. So the difference between the last start of a text and the first start of
+    # the next text is not a size. It is never positive, so drop it.
     sizes = sizes[sizes > 0]
     together = _BETWEEN_TEXTS.encode("utf-16-le").join([words.encoded.tobytes() for words in texts]).decode("utf-16-le")
     blanks = sizes.size - sum(len(words.starts) > 1 for words in texts)

@@ -269,8 +269,9 @@ class OpenSearchEngine(ServerEngine):
 
     def resolve_signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         if self._foreign:
-            # Look up all possible meanings of the references in one request. If two references share a meaning, it is
-            # one key of the dict below, and its last value counts. So put the references that need the order last.
+            # Look up all possible meanings of all references in one request. If two references share a meaning, and one
+            # of them needs the order, the request must ask for the order. In a dict, the last value of a key counts, so
+            # insert the references that need the order last.
             keys = {reference: [key for _, key in self._meanings(reference)] for reference in needs_order}
             last = sorted(needs_order, key=needs_order.__getitem__)
             signatures = self._foreign.signatures({key: needs_order[name] for name in last for key in keys[name]})

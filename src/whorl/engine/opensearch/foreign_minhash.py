@@ -31,8 +31,8 @@ _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
 LONG_PROBE = " ".join(f"word{number}" for number in range(3000))
 #: Encodings of whole and truncated tokens, keyed by the length of a token in UTF-16 units.
 _ENCODINGS = {8: TokenEncoding.UNITS_8, 4: TokenEncoding.UNITS_4}
-#: Number of words in a short sample text: its few shingles nearly always fall into different buckets, so each makes a
-#: token.
+#: Number of words in a short sample text: its few shingles nearly always fall into different buckets, so the text has
+#: one token per shingle.
 _PROBE_WORDS = 12
 
 
@@ -93,7 +93,7 @@ def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashFi
 
 
 def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | None:
-    """Return the MinHash field that FINGERPRINT uses: the configured field or the only field; None if it has none."""
+    """Return the MinHash field that FINGERPRINT uses: the configured or the only field; None if there is none."""
     by_name = {field.name: field for field in fields}
     if wanted in by_name or len(by_name) < 2:
         return by_name.get(wanted, next(iter(by_name.values()), None))

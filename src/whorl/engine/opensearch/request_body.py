@@ -240,13 +240,15 @@ def _minimum_match(queries: Sequence[Json], minimum: int) -> Json:
 
 
 def _weighted_sum(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, weight: float) -> Json:
-    """Return a query that adds up numbers; `counted` has pairs of a query and the number that its matches get.
+    """Return a query that adds up the numbers that each document gets.
 
-    A document of `superset` matches if its sum is at least `minimum`. Its score is the sum times `weight`.
+    `counted` has pairs of a query and a number; a document that matches the query gets the number. A document that
+    matches `superset` is a hit if the sum of its numbers is at least `minimum`. Its score is the sum times `weight`.
     """
     if not weight:
         return _constant(_weighted_sum(superset, counted, minimum, 1.0), 0.0)
-    # A document without a matching function would score 1, so let the first function match every document.
+    # In a function_score query, a document that matches no function scores 1. To avoid this, the first function matches
+    # every document.
     functions = [
         {"weight": _NEGLIGIBLE_SCORE * weight},
         *({"filter": query, "weight": count * weight} for query, count in counted),
@@ -255,9 +257,10 @@ def _weighted_sum(superset: Json, counted: Sequence[tuple[Json, int]], minimum: 
     return {"function_score": {"query": {"bool": {"filter": [superset]}}, "functions": functions, **scores}}
 
 
-#: Sort script. Each doc value begins with a prefix for its field and type. The script takes the first of the prefixes
-#: `beginnings` that the document has, and returns the smallest or largest value with this prefix. This is the first or
-#: last one, because doc values are sorted, and encoded values sort like the values.
+#: Sort script. Each doc value begins with a prefix for its field and type. The script finds the first prefix in
+#: `beginnings` that the document has. For an ascending sort, it returns the smallest value with this prefix, otherwise
+#: the largest value. The smallest value comes first, and the largest last, because doc values are sorted and encoded
+#: values sort like the values.
 _FIRST_VALUE = """
 for (int at = 0; at < params.beginnings.length; at++) {
   String beginning = params.beginnings[at]; String found = null;

@@ -423,8 +423,8 @@ class SolrEngine(ServerEngine):
         for (reference, document), sketch in zip(named.items(), self._sketches([*named.values()]), strict=True):
             sketched[reference] = str(document[key]), sketch
             version = document.get(VERSION)
-            # Only an id certainly names the same document later, so cache the sketch only if the first meaning of the
-            # reference is an id.
+            # An id always names the same document; a DBID or node reference may name another document later. So cache
+            # the sketch only if the first meaning of the reference is an id.
             if sketch and sketch.size and isinstance(version, int) and reference_meanings(reference)[0][0] == "key":
                 cached = CachedSketch(str(document[key]), version, sketch)
                 self._recent.put((collection.sketch_schemes, reference), cached)
@@ -438,7 +438,7 @@ class SolrEngine(ServerEngine):
         document_id, version = cached_sketch.document_id, cached_sketch.version
         if document_id in known:
             return known[document_id] == version
-        # A filter or many copies may keep the source off the page, so fetch its version.
+        # The source is not on the page, because of a filter or many copies. So fetch its version.
         return self._documents([document_id], [VERSION]).get(document_id, {}).get(VERSION) == version
 
     def resolve_signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature]]:
