@@ -360,6 +360,30 @@ def test_broken_rows_cost_no_others() -> None:
     ]
 
 
+def test_columns_of_numbers_hold_numbers() -> None:
+    """
+    A column whose first cells are numbers in JSON's notation holds numbers; ids, names and texts stay as written, and
+    so do columns with leading zeros or other texts. Empty cells are missing values.
+    """
+    rows = read(b"id,name,text,n,price,zip,mixed\n1,2,3,5,1.50,01067,7\n2,,,,-2e3,10115,\n3,,4,1x,,,n/a\n")
+    assert [values for _, values in rows] == [
+        {"id": "1", "name": "2", "text": "3", "n": "5", "price": 1.5, "zip": "01067", "mixed": "7"},
+        {"id": "2", "name": "", "text": "", "price": -2000.0, "zip": "10115"},
+        {"id": "3", "name": "", "text": "4", "n": "1x", "mixed": "n/a"},
+    ]
+    many = read(b"text,n\n" + b"a,5\n" * 5_000 + b"b,x\nc,18446744073709551616\n")
+    assert [values["n"] for _, values in many if isinstance(values, dict)] == [*[5] * 5_000, "x", 2**64]
+
+
+def test_columns_that_are_named_stay_as_written() -> None:
+    """
+    A reader of some columns, such as `whorl duplicates`, gets the texts of cells.
+    """
+    columns = RowColumns(properties=frozenset({"n"}))
+    rows = [row.values for row in TableFormat().rows(io.BytesIO(b"text,n\na,05\nb,5\nc,\n"), columns)]
+    assert rows == [{"text": "a", "n": "05"}, {"text": "b", "n": "5"}, {"text": "c", "n": ""}]
+
+
 def test_an_unclosed_quote(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     An unclosed quote is an error, and its row is not kept in memory beyond the limit.
@@ -488,7 +512,7 @@ def test_separators_and_encodings(encoding: str, separator: str) -> None:
     if separator in ",;":
         content = content.replace("a,b;c", "z")
     rows = read(content.encode(encoding))
-    assert [values for _, values in rows] == [{"id": "1", "text": "ö", "z" if separator in ",;" else "a,b;c": "2"}]
+    assert [values for _, values in rows] == [{"id": "1", "text": "ö", "z" if separator in ",;" else "a,b;c": 2}]
 
 
 @pytest.mark.parametrize(

@@ -456,6 +456,17 @@ def test_an_equals_sign_after_a_field(typed: str, meant: str) -> None:
     assert warnings == expected
 
 
+@pytest.mark.parametrize(("high", "warns"), [(ast.Bound("20"), True), (None, True), (ast.Bound("b"), False)])
+def test_a_range_of_numbers_among_texts(high: ast.Bound | None, warns: bool) -> None:
+    """
+    A range of numbers in a field that holds only texts compares letters, and a warning says so.
+    """
+    warnings = resolve(FieldClause(ast.Range(ast.Bound("5"), high, "kind")), FIELDS, "", NOW)[1]
+    assert [text.partition(":")[0] for text in warnings] == [
+        "field 'kind' holds text, so the range compares letters"
+    ] * warns
+
+
 @pytest.mark.parametrize(
     "clause",
     [

@@ -7,8 +7,9 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import IO, TYPE_CHECKING, Self
 
 import numpy as np
@@ -360,6 +361,8 @@ _LINE_ENDS = "\r\n"
 _HEADING = 1_000_000
 #: First line that names the separator, as Excel reads and writes it.
 _SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
+#: A number in JSON's notation.
+_NUMBER = re.compile(r"\s*-?(?:0|[1-9]\d{0,99})(?:\.\d+)?(?:[eE][+-]?\d+)?\s*", re.ASCII)
 #: Invalid bytes of UTF-8 (decoded as lone surrogates), and valid characters outside ASCII.
 _INVALID, _VALID = re.compile("[\udc80-\udcff]"), re.compile("[^\0-\x7f\udc80-\udcff]")
 
@@ -370,8 +373,9 @@ class TableFormat(RowFormat):
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         with _cells(opened) as cells:
             columns.select(cells.names)
-            for row, *_ in cells:
-                yield row
+            rows = (row for row, *_ in cells)
+            as_written = {columns.text, columns.id_column, columns.name, "cm:name"}
+            yield from rows if columns.properties is not None else _typed_rows(rows, as_written)
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         with _cells(opened) as cells:
@@ -388,6 +392,29 @@ class TableFormat(RowFormat):
             finally:
                 text.flush()
                 text.detach()
+
+
+def _typed_rows(rows: Iterator[Row], as_written: Collection[str]) -> Iterator[Row]:
+    """Convert columns of numbers to numbers, and leave out empty cells, which are missing values.
+
+    A column holds numbers if all its cells in the first rows are numbers in JSON's notation. So codes with leading
+    zeros stay texts, and so do the columns `as_written`.
+    """
+    groups = portions(rows, lambda row: row.weight)
+    first = next(groups, [])
+    examined = [row.values for row in first if not isinstance(row.values, DocumentError)]
+    texts = {name for cells in examined for name, cell in cells.items() if cell and not _NUMBER.fullmatch(str(cell))}
+    texts |= {*as_written}
+
+    def typed(name: str, cell: object) -> object:
+        return json.loads(str(cell)) if name not in texts and _NUMBER.fullmatch(str(cell)) else cell
+
+    for row in chain(first, chain.from_iterable(groups)):
+        if isinstance(row.values, DocumentError):
+            yield row
+        else:
+            present = ((name, cell) for name, cell in row.values.items() if cell or name in as_written)
+            yield row._replace(values={name: typed(name, cell) for name, cell in present})
 
 
 class _RowRewriter:

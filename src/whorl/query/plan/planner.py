@@ -536,6 +536,12 @@ class _Resolver:
                     f"field {_field(clause)!r:.80} holds {what}, and text as well, which the range leaves out"
                 )
                 return tests
+        with suppress(UnreadableError):
+            range_of(Kind.FLOAT, "", clause.low, clause.high, self._now)
+            self.warnings.append(
+                f"field {_field(clause)!r:.80} holds text, so the range compares letters: 10 comes before 9; to "
+                "compare numbers, store them as numbers"
+            )
         return self._tests_by_kind({Kind.KEYWORD: by_kind[Kind.KEYWORD]}, read, clause, [])
 
     def _tests_by_kind(
