@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 from whorl.engine.protocol import Engine, gap_warnings, require_current_index
 from whorl.errors import (
     EngineError,
+    EngineResponseError,
     EngineUnavailableError,
     ParameterError,
     StoreError,
@@ -705,6 +706,9 @@ def _is_cluster_url(name: str, settings: Settings) -> bool:
             return "cluster_name" in client.about()
     except EngineUnavailableError:
         return True
+    except EngineResponseError as error:
+        # A user with rights to the index alone may not ask what the server is.
+        return error.status in (401, 403)
     except (EngineError, ParameterError):
         return False
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.engine.opensearch.test_client import between
 from whorl import Document, open_store
 from whorl.engine.check_findings import Severity
 from whorl.engine.configured_fields import FieldNames
@@ -17,7 +18,8 @@ from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import initialise
 from whorl.engine.opensearch.document_fields import Json, index_body
-from whorl.errors import DocumentError, EngineResponseError
+from whorl.errors import DocumentError, EngineError, EngineResponseError
+from whorl.settings.settings import Settings
 
 TEXT = "one two three four five six seven"
 #: A typical analysis: shingles of five words, and MinHash with an option that some releases ignore.
@@ -224,6 +226,35 @@ def test_check_reports_version_limits_and_unassigned_shards(url: str) -> None:
     assert "512 clauses" in messages["clause-limit"]
     assert "2 shards" in messages["red"]
     client.close()
+
+
+@pytest.mark.process
+def test_rights_to_an_index_alone(url: str) -> None:
+    """
+    A user who may not monitor the cluster can use and check an index, also at a plain URL.
+    """
+    reason = "no permissions for [cluster:monitor/main]"
+    denied = 403, {"error": {"type": "security_exception", "reason": reason}}
+    needs_monitor = lambda path, _: denied if path == "/" or path.startswith("/_cluster") else None  # noqa: E731
+    with between(url, needs_monitor) as address:
+        with open_store(address.removeprefix("opensearch+"), Settings.load({})) as store:
+            store.index([Document("a", "one two three four five")])
+            assert [hit.id for hit in store.search("TEXT:three").hits] == ["a"]
+        with contextlib.closing(IndexClient(address)) as client:
+            findings = [str(finding) for finding in check(client, FieldNames())]
+    assert len([finding for finding in findings if reason in finding]) == 2
+    assert any("1 of 1 documents can be found" in finding for finding in findings)
+
+
+@pytest.mark.process
+def test_credentials_that_a_cluster_refuses(url: str) -> None:
+    """
+    The error for wrong credentials at a plain URL names the settings of a cluster.
+    """
+    with between(url, lambda *_: (401, b"Unauthorized")) as address:
+        plain = address.removeprefix("opensearch+")
+        with open_store(plain, Settings.load({})) as store, pytest.raises(EngineError, match="WHORL_OPENSEARCH_AUTH"):
+            store.count()
 
 
 def test_a_cluster_without_scripts(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ No check changes the index. A finding states a fact, its consequence and a remed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from whorl.engine.check_findings import (
@@ -75,7 +75,7 @@ TESTED_VERSIONS = {"opensearch": ("2.11", "3.8"), "elasticsearch": ("8.19", "9.5
 @guard_response
 def check(client: IndexClient, names: FieldNames) -> list[Finding]:
     """Return all findings about an index, errors first."""
-    findings = list(_version(client.about()))
+    findings = _if_permitted(lambda: _version(client.about()))
     try:
         mapping = client.mapping()
     except SchemaError as cause:
@@ -92,7 +92,7 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
     likely = guess_name_field(names, partial(field_definition, mapping))
     init = init_command(f"whorl opensearch init {client.store_url}", texts, names, likely)
     findings += [
-        *_health(client),
+        *_if_permitted(lambda: _health(client)),
         *_fields(mapping, init, is_needed=not is_foreign),
         *_texts(texts, init, names),
         *([missing_name_note(names.name, init)] if likely else []),
@@ -105,6 +105,16 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
     if not is_foreign and not any(finding.level is Severity.ERROR for finding in findings):
         findings += [*_no_minhash(client, mapping), *_documents(client, mapping, names), *_scripts(client)]
     return sort_findings(findings)
+
+
+def _if_permitted(find: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    """Return findings about the cluster, or a note if the user has rights to the index alone."""
+    try:
+        return list(find())
+    except EngineResponseError as cause:
+        if cause.status != 403:
+            raise
+        return [note("not-permitted", f"not checked, as the user may not monitor the cluster: {cause.detail}")]
 
 
 def _version(about: Json) -> Iterator[Finding]:
