@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from whorl import Document, Store, open_store
+from whorl.duplicates import duplicates_in, parse_pair_options
+from whorl.duplicates.write_cluster_labels import write_ids
 from whorl.engine.backfill_loop import BackfillReport
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch.backfill_and_labels import backfill, prepare
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import initialise, missing_texts_reason
-from whorl.engine.opensearch.document_fields import OWN, SIZE
+from whorl.engine.opensearch.document_fields import OWN, SIZE, Json
 from whorl.errors import EngineUnavailableError, ParameterError, SchemaError
 from whorl.settings.settings import Settings
 
@@ -130,6 +132,38 @@ def test_texts_in_nested_objects(other_url: str) -> None:
     with open_store(other_url, Settings(fields=names)) as store:
         assert store.engine.gaps("tokens") == ()
         assert [hit.id for hit in store.search("TEXT:w7").hits] == ["a"]
+
+
+def test_dates_in_formats_of_the_mapping(other_url: str) -> None:
+    """
+    Whatever format the mapping gives a date, whorl finds the same documents as the cluster's own range query, also
+    after cluster labels are written. A malformed date remains a text.
+    """
+    formats = {"own": "dd.MM.yyyy HH:mm||yyyy", "seconds": "epoch_second", "plain": "strict_date_time||epoch_millis"}
+    fields = {name: {"type": "date", "format": each, "ignore_malformed": True} for name, each in formats.items()}
+    documents: dict[str, Json] = {
+        "a": {"own": "05.03.2010 14:05", "seconds": 1267794300, "plain": 1267794300000},
+        "b": {"own": ["2011", "06.03.2010 00:00"], "plain": "2010-03-05T23:30:00.000-02:00"},
+        "c": {"own": "rubbish", "seconds": 1267747200, "authors": [{"born": "05.03.2010 01:00"}, {"born": "2001"}]},
+    }
+    with contextlib.closing(IndexClient(other_url)) as client:
+        authors = {"type": "nested", "properties": {"born": fields["own"]}}
+        client.create({"mappings": {"properties": {"body": {"type": "text"}, "authors": authors, **fields}}})
+        text = " ".join(WORDS)
+        actions = [({"index": {"_id": name}}, {**own, "body": text}) for name, own in documents.items()]
+        assert client.bulk(actions) == []
+        list(initialise(client, NAMES))
+        assert backfill(client, NAMES).sent == 3
+        with open_store(other_url, Settings(fields=NAMES)) as store:
+            for _ in range(2):
+                for field in fields:
+                    day = {"gte": "2010-03-05", "lte": "2010-03-05", "format": "yyyy-MM-dd"}
+                    expected = {hit["_id"] for hit in client.hits({"query": {"range": {field: day}}})}
+                    assert {hit.id for hit in store.search(f"{field}:2010-03-05").hits} == expected
+                    assert expected
+                assert [hit.id for hit in store.search("own:rubbish AND authors.born:2010-03-05").hits] == ["c"]
+                with duplicates_in(store.engine, parse_pair_options("jaccard", 80, 100)) as duplicates:
+                    write_ids(store.engine, duplicates.clusters(complete=True))
 
 
 def test_a_run_that_was_stopped_is_completed(others: IndexClient) -> None:

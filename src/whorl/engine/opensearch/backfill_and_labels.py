@@ -24,7 +24,12 @@ from whorl.engine.cluster_labels import (
 )
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch.client import IndexClient, address
-from whorl.engine.opensearch.create_index import ensure_index, has_own_fields_in_source, missing_texts_reason
+from whorl.engine.opensearch.create_index import (
+    ensure_index,
+    has_own_fields_in_source,
+    missing_texts_reason,
+    whole_documents,
+)
 from whorl.engine.opensearch.document_fields import (
     CLUSTER_FIELDS,
     HAS_OWN_FIELDS,
@@ -111,7 +116,7 @@ def backfill(
     total = prepare(client, names, all_documents=all_documents)
     features = ensure_index(client, names)
     query = missing_fields_query(features, all_documents=all_documents)
-    body: Json = {"query": query, "size": batch, "seq_no_primary_term": True, "_source": {"excludes": [OWN]}}
+    body: Json = {"query": query, "size": batch, **whole_documents(client.mapping() or {})}
     return fill_batches(
         total,
         client.scroll(body),
@@ -167,7 +172,7 @@ class OpenSearchLabels(ServerLabels):
             raise SchemaError(f"{problem}; 'whorl opensearch init {self._client.store_url}' adds them")
         self._client.refresh()
         bare = {"bool": {"must_not": [{"exists": {"field": CLUSTER}}]}}
-        body = {"query": bare, "size": CHANGED_AT_ONCE, "_source": {"excludes": [OWN]}, "seq_no_primary_term": True}
+        body = {"query": bare, "size": CHANGED_AT_ONCE, **whole_documents(self._client.mapping() or {})}
         for hits in self._client.scroll(body):
             self._require_written(self._label(hits, {}))
 
@@ -197,8 +202,8 @@ class OpenSearchLabels(ServerLabels):
         return _read_labels(self._client.hits(body))
 
     def _change(self, ids: Sequence[str], changes: Mapping[str, ClusterLabel | None]) -> list[tuple[str, str]]:
-        hits = self._client.documents(ids, {"excludes": [OWN]})
-        return self._label([*hits.values()], changes)
+        body = {"query": {"ids": {"values": list(ids)}}, "size": len(ids)}
+        return self._label(self._client.hits({**body, **whole_documents(self._client.mapping() or {})}), changes)
 
     def _label(self, hits: list[Json], changes: Mapping[str, ClusterLabel | None]) -> list[tuple[str, str]]:
         features = ensure_index(self._client, self._names)

@@ -51,7 +51,8 @@ _FILE_BASE = "whorl_file_base"
 
 def find_text_fields(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
     """Return the text fields that have values, except the name field, sorted by amount of text (most text first)."""
-    fields = [name for name in _text_names(mapping.get("properties", {})) if not missing_texts_reason(mapping, name)]
+    names_of_texts = _names_of_types(mapping.get("properties", {}), ("text", "match_only_text"))
+    fields = [name for name in names_of_texts if not missing_texts_reason(mapping, name)]
     # Make the last documents searchable, if the user has the right to refresh.
     with suppress(EngineResponseError):
         client.refresh()
@@ -66,13 +67,23 @@ def find_text_fields(client: IndexClient, mapping: Json, names: FieldNames) -> l
     return rank_text_fields(fields, names, count, sample)
 
 
-def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
+def whole_documents(mapping: Json) -> Json:
+    """Return the options of a search for whole documents, to update them.
+
+    The cluster formats dates as whorl reads them, since the mapping can allow any other format (`document_in`).
+    """
+    dates = _names_of_types(mapping.get("properties", {}), ("date", "date_nanos"))
+    fields = [{"field": name, "format": "strict_date_time"} for name in dates]
+    return {"_source": {"excludes": [OWN]}, "fields": fields, "seq_no_primary_term": True}
+
+
+def _names_of_types(properties: Json, types: Sequence[str], prefix: str = "") -> Iterator[str]:
     for name, field in properties.items():
         if fnmatchcase(f"{prefix}{name}", OWN):
             continue
-        if field.get("type") in ("text", "match_only_text"):
+        if field.get("type") in types:
             yield f"{prefix}{name}"
-        yield from _text_names(field.get("properties", {}), f"{prefix}{name}.")
+        yield from _names_of_types(field.get("properties", {}), types, f"{prefix}{name}.")
 
 
 def searchable_text(mapping: Json, names: FieldNames) -> str | None:

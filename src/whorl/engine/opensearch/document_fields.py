@@ -43,7 +43,7 @@ from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, token_letters
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import CLUSTER, DIGEST_LETTERS, IS_PRINCIPAL, Document, PropertyValue, text_of_value
-from whorl.query.plan.fields_and_values import encode_digest
+from whorl.query.plan.fields_and_values import date_of, encode_digest
 
 Json: TypeAlias = dict[str, Any]
 #: Names of whorl's fields; the module docstring describes them.
@@ -209,9 +209,16 @@ def name_in(source: Json, names: FieldNames) -> str:
 
 
 def document_in(hit: Json, names: FieldNames) -> Document:
-    """Return the document in a hit that has the whole source; raise DocumentError if whorl cannot store it."""
-    source = hit.get("_source", {})
-    return Document(hit["_id"], text_in(source, names), name_in(source, names), properties_in(source, names))
+    """Return the document in a hit of a search for `whole_documents`; raise DocumentError if whorl cannot store it."""
+    source, dates = hit.get("_source", {}), dict[str, list[PropertyValue]]()
+    properties = properties_in(source, names)
+    _collect(hit.get("fields", {}), "", dates)
+    for name, formatted in dates.items():
+        values = properties.get(name, ())
+        # The cluster omits malformed dates; keep the texts of such a property.
+        if len(values) == len(formatted) and any(date_of(str(value)) is None for value in values):
+            properties[name] = tuple(formatted)
+    return Document(hit["_id"], text_in(source, names), name_in(source, names), properties)
 
 
 def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyValue, ...]]:
