@@ -182,7 +182,7 @@ def write_pattern(pattern: Pattern) -> str:
     """
     first = pattern[0]
     written = ["\\"] if isinstance(first, str) and _KEYWORD.match(first) else []
-    # The rules for the first character are those after a blank.
+    # Escape the first character as after a blank.
     before = " "
     for piece in pattern:
         if isinstance(piece, WildcardCharacter):

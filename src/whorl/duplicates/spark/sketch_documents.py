@@ -166,7 +166,7 @@ def load_documents(
     identities = partition_by_part(map_batches(member_rows, partial(_identities, parts=parts), _IDENTITIES), parts)
     verdict = cache.materialise(map_batches(identities, partial(_resolve_ids, parts=parts), _VERDICT))
     names = ("documents", "too_short", "repeated", "lost", "again")
-    # The row of a part with a count above 0 has all counts of the part. Its other rows list documents to drop.
+    # One row of each part has the counts of the part. The other rows list documents to drop, and have no counts.
     counted = verdict.where("documents > 0").select(*names, "largest").collect()
     counts = {name: sum(row[name] for row in counted) for name in names}
     removed = None

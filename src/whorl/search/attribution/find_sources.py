@@ -376,8 +376,8 @@ class _SourceChooser:
         # them up again.
         unknown = [own for own in promising if (own.cover.size or not own.may_share) and not own.has_broken_words]
         is_asked = is_open & mask_ranges(concatenate_ranges(own.possible for own in unknown), is_open.size)
-        # Candidates that share a passage hash inside a gap have been read, unless a limit on reading was reached. So
-        # without this limit, only the phrases at the borders of gaps are needed.
+        # If no limit on reading was reached, all candidates that share a passage hash inside a gap have been read. Then
+        # only the phrases at the borders of gaps are needed.
         proven = self._proven_words if self._reader.left else 0
         starts, length = phrases_at(ranges_of(is_asked), self._reader.run, proven)
         if self.count(unknown) <= len(starts):

@@ -508,7 +508,7 @@ class _Verifier:
             )
         if not self._is_near(match) or (match.distance >= MANY_EDITS and unexplained <= match.distance / 3):
             return None
-        # Distance 0 without spans in order: the document has all parts of the quotation, but in another order.
+        # If the distance is 0 here, the document has all parts of the quotation, but in another order.
         return (Verdict.EDITED if match.distance else Verdict.STITCHED), self._find_edited_places(match)
 
     def _find_edited_places(self, match: _Match) -> tuple[QuotedPlace, ...]:
