@@ -510,7 +510,7 @@ def test_pages_behind_the_window(client: IndexClient, monkeypatch: pytest.Monkey
 
 def test_an_alias_of_several_indexes(opensearch_url: str) -> None:
     """
-    An alias of several indexes is refused, with their names.
+    An alias or a pattern of several indexes is refused with their names, and so is a pattern that no index matches.
     """
     with (
         opensearch_runtime.own_index(opensearch_url) as one,
@@ -522,10 +522,12 @@ def test_an_alias_of_several_indexes(opensearch_url: str) -> None:
             client.raw.indices.put_alias(index=name, name=f"{names[0]}-both")
         with open_store(f"{one}-both") as store, pytest.raises(EngineResponseError, match="more than one index"):
             store.index([Document("a", TEXT)])
-        with contextlib.closing(IndexClient(f"{one}-both")) as both, pytest.raises(SchemaError, match="an alias of 2"):
-            both.mapping()
-        with open_store(f"{one}-both") as store, pytest.raises(SchemaError, match="an alias of 2"):
-            store.search("*")
+        several = rf"stands for 2 indexes \({', '.join(sorted(names))}\); name one of them"
+        for url, reason in ((f"{one}-both", several), (f"{one},{names[1]}", several), (f"{one}-no*", "no index of")):
+            with contextlib.closing(IndexClient(url)) as both, pytest.raises(SchemaError, match=reason):
+                both.mapping()
+            with open_store(url) as store, pytest.raises(SchemaError, match=reason):
+                store.search("*")
 
 
 def test_a_data_stream(opensearch_url: str) -> None:

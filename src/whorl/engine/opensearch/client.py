@@ -235,7 +235,8 @@ class IndexClient:
     def mapping(self, fields: str = "") -> Json | None:
         """Return the index's mapping, or None if the index does not exist.
 
-        Raise SchemaError for several indexes, and for a data stream, because it accepts no changes of its documents.
+        Raise SchemaError for several indexes, for a pattern that no index matches, and for a data stream, because it
+        accepts no changes of its documents.
 
         If this client has seen the index before, a missing index is an error: the caller must not create it again,
         empty, because an alias may be about to move. `fields` is a pattern for the names of the fields to return, in
@@ -250,8 +251,10 @@ class IndexClient:
                 return None
             raise
         self._existed = True
+        if not indexes:
+            raise SchemaError(f"no index of this cluster matches {self.url}")
         if len(indexes) > 1:
-            problem = f"{self.url} is an alias of {len(indexes)} indexes ({', '.join(sorted(indexes))})"
+            problem = f"{self.url} stands for {len(indexes)} indexes ({', '.join(sorted(indexes))})"
             raise SchemaError(f"{problem}; name one of them")
         ((name, index),) = indexes.items()
         if index.get("data_stream") == self.index:
