@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from whorl.errors import EngineError, ParameterError
 
-#: Number of documents to fetch and send per request: small, because each includes its whole text.
+#: Number of documents to fetch and send in one request. It is small, because each document includes its whole text.
 DEFAULT_BATCH = 100
 #: Number of documents between two commits. After an error, the next run continues from the last commit.
 _COMMIT_EVERY = 10_000

@@ -18,7 +18,7 @@ _USUAL_NAMES = ("title", "name", "filename", "cm:name")
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """The user's names for the fields of a Solr collection or an OpenSearch index, which may lack some of them.
+    """Field names that the user has configured for a Solr collection or an OpenSearch index; some may not exist there.
 
     Args:
         minhash: Field of the MinHash tokens; in an OpenSearch index, used only if the cluster fills it.
@@ -86,7 +86,7 @@ def guess_text_field(texts: Sequence[TextField], names: FieldNames) -> str | Non
 
 
 def guess_name_field(names: FieldNames, exists: Callable[[str], object]) -> str | None:
-    """Return the first of `_USUAL_NAMES` that exists, except the text field; None if the configured name exists."""
+    """Return the first field in `_USUAL_NAMES` that exists, except the text field; None if the name field exists."""
     if exists(names.name):
         return None
     return next((field for field in _USUAL_NAMES if field != names.content and exists(field)), None)

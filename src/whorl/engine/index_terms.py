@@ -105,7 +105,10 @@ def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
 
 
 def are_sizes_in_range(sizes: npt.NDArray[np.int64], longest: int) -> bool:
-    """Check that no word is empty or longer than `longest` UTF-16 units. Sizes are in bytes, with a separator each."""
+    """Check that no word is empty or longer than `longest` UTF-16 units.
+
+    `sizes` has the size of each word in bytes, including a separator.
+    """
     return not sizes.size or bool(sizes.min() > 2 and sizes.max() <= 2 * longest + 2)
 
 

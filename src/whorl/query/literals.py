@@ -212,7 +212,7 @@ def read_quoted_fingerprint(quoted: Typed, typed: str) -> ast.Fingerprint:
     """Return the node for a quoted id without numbers after the quotes."""
     parts = split_at_underscores(quoted)
     if len(parts) == 1 or any(match[0] == r"\_" for match in _UNDERSCORE.finditer(quoted.text)):
-        # If the id has escaped underscores, the others separate numbers.
+        # If the id has escaped underscores, the other underscores separate the numbers.
         return read_fingerprint(parts, typed)
     whole = unescape(*quoted)
     try:

@@ -83,7 +83,8 @@ class BoilerplateDetector:
     @property
     def edge(self) -> int:
         """Maximum number of common words that `mark_common` may miss at each end of a run of common words."""
-        # If the smallest hash of a window at the end of a run is outside the run, no hash marks the outermost words.
+        # Winnowing keeps only the smallest hash of each window. For the last window of a run, this may be a hash of
+        # words outside the run. Then no hash marks the outermost words of the run.
         return self.frequencies.scheme.window - 1 if self.frequencies else 0
 
     def mark_common(self, of_text: TextWords) -> npt.NDArray[np.bool_]:

@@ -310,7 +310,7 @@ class References:
 
     def _parts(self, path: str) -> list[Hit]:
         """Return the documents whose ids begin with a path and a `#` or `:`, such as `lease.pdf#p3`."""
-        # The characters after `#` and `:` in Unicode end the ranges.
+        # Each range ends before the character that follows `#` or `:` in Unicode.
         ranges = [
             ast.Range(ast.Bound(path + mark), ast.Bound(path + chr(ord(mark) + 1), is_inclusive=False), "id")
             for mark in "#:"

@@ -43,7 +43,7 @@ class Snippet:
 
 
 def word_clauses(plan: ResolvedPlan, fields: Collection[str] | None = None) -> tuple[WordClause, ...]:
-    """Return a plan's word clauses, without excluded ones (NOT), for `fields` (None: any) and the default fields."""
+    """Return a plan's word clauses in `fields` (None: all fields) and the default fields; omit clauses under NOT."""
     if isinstance(plan, Bool):
         clauses = (clause for child in (*plan.must, *plan.should) for clause in word_clauses(child, fields))
         return tuple(dict.fromkeys(clauses))

@@ -49,7 +49,7 @@ from whorl.request_context import require_time, trace
 from whorl.search.document_references import References
 from whorl.search.similar.fetch_query_sources import QuerySources
 
-# Imported when needed, so that searches start faster.
+# Methods import these modules when they need them, so that searches start faster.
 if TYPE_CHECKING:
     from whorl.search.boilerplate import BoilerplateDetector
     from whorl.search.highlighting import Highlights, Marking, Snippet
@@ -64,7 +64,8 @@ _MIN_FETCHED, _MAX_FETCHED = 50, 1000
 Filter: TypeAlias = str | Sequence[str]
 #: Sort key for the score of a hit; `@score` sorts by a field with the name "score".
 _SCORE = "score"
-#: A comma between sort keys, and white space within a key. In a name, a backslash precedes both, as in queries.
+#: Separators: a comma between sort keys, and white space between the name and the direction in a key. In a name, a
+#: backslash must precede these characters, as in queries.
 _COMMA, _BLANKS = re.compile(r"(?<!\\),"), re.compile(r"(?<!\\)\s+")
 #: Sort keys, or a text such as "cm:modified desc, name"; None sorts by score.
 Sort: TypeAlias = str | Sequence[Order] | None

@@ -23,8 +23,8 @@ _OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
 #: Fields whose values are ids, paths or names of types, not words.
 _WORDLESS_FIELDS = {"FINGERPRINT", "ID", *QUALIFIED, *REPOSITORY_FIELDS} - {"TAG"}
 #: Piece of a query: a phrase, a field of `_WORDLESS_FIELDS` with its values, the name of another field, or a word. The
-#: pattern matches words because a search would otherwise start again at each escaped character of a word, which takes
-#: quadratic time.
+#: pattern must also match words: otherwise, the search would start again at each escaped character of a word, which
+#: takes quadratic time.
 _QUERY_PIECE = re.compile(
     rf"""(?P<phrase>"(?:\\.|[^"\\])*")|\b(?:{"|".join(_WORDLESS_FIELDS)}):\s*(?:"[^"]*"?|'[^']*|\([^()]*|[^\s()"'^]*)"""
     r"""|(?:\\.|[\w.\-$])++\s*+:(?!//)|(?P<word>(?:\\.|[\w.\-$])++)"""

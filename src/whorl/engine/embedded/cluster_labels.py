@@ -15,8 +15,8 @@ from whorl.query.plan.nodes import Bool, BoundPlan, Exists, Kind
 
 #: Limits of a batch of documents that get cluster labels: number of documents, and characters of their texts.
 _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
-#: Clause for documents with a cluster label: `whorl_is_principal` is always a Boolean, but the cluster's id has no
-#: fixed type.
+#: Clause for documents with a cluster label. It uses `whorl_is_principal`, which is always a Boolean, because the
+#: cluster's id has no fixed type.
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
 
 

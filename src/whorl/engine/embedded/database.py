@@ -1,8 +1,9 @@
 """Reads and writes the SQLite database of an embedded store: the documents, and a journal of changes.
 
 The database is the source of truth. One transaction writes documents and their journal entries. The journal lists the
-changes that the index may lack. Every blob ends with a checksum of its content and of a label, for example its column
-and the document's number and id. So a flipped bit, or a blob in a wrong row, raises an error.
+changes that the index may lack. Every blob ends with a checksum of its content and its label. The label says where the
+blob belongs, for example its column and the document's number and id. So a flipped bit, or a blob in a wrong row,
+raises an error.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ from whorl.request_context import timely
 
 #: Version of the tables below and of the hashes in them. Increase it with every change.
 FORMAT = "11"
-#: Readable format that stores equal texts once per document. The first write changes it to FORMAT.
+#: Older format that whorl still reads: it stores a text once per document, even if texts are equal. The first write to
+#: such a store changes its format to FORMAT.
 UNSHARED_FORMAT = "10"
 #: Format that `previous_store` reads for upgrades: the tables are the same, but apostrophes in texts were not folded.
 PREVIOUS_FORMAT = "9"

@@ -119,7 +119,7 @@ class PlanRunner:
         page: tuple[int, int],
         changed: Mapping[int, str],
     ) -> StoredCandidates:
-        """Return one page of candidates, to compare them in the token index instead of by their stored sketches.
+        """Return one page of candidates that the token index compares with the source, without their stored sketches.
 
         `page` has the first row and the number of rows. `changed` has the ids of the documents changed since
         `snapshot`, keyed by number; deleted documents are left out.

@@ -39,7 +39,7 @@ _MARGIN = 700
 
 #: Number of ids to request at first, before the number of matches is known. tantivy allocates memory for all of them.
 _FEW_IDS = 2_000
-#: Time per hit of tantivy's search ordered by id, as a multiple of the time to read one id from the stored fields.
+#: Time that tantivy's search ordered by id takes per hit, divided by the time to read one id from the stored fields.
 _ORDERED_COST = 10
 
 ScoredId: TypeAlias = tuple[str, float]
@@ -383,7 +383,7 @@ class TextIndexWriter:
         self._writers.clear()
 
     def _share_files(self) -> None:
-        """Let all users who may read the folder read the files that tantivy opens to their owner only."""
+        """Let all users who may read the folder also read its files, which tantivy makes private to their owner."""
         for name in (META, ".managed.json"):
             for file in self._folder.glob(f"*/{name}"):
                 # A merge may have replaced the file. Ignore the error, because this method runs again after the merge.

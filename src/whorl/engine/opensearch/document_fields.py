@@ -152,9 +152,10 @@ def own_fields(documents: Sequence[Document], names: FieldNames, features: Index
 
 
 def _quote_rows(rows: Sequence[_Row], letters: npt.NDArray[np.uint8]) -> Iterator[orjson.Fragment]:
-    """Yield the terms of each row of numbers as a JSON list; `letters` has the terms of all rows, of equal lengths.
+    """Yield the terms of each row of numbers as a JSON list; `letters` has the terms of all rows, all of one length.
 
-    Most rows are short, and Python's loop over single terms would take most of the time of indexing a short text.
+    The terms of all rows are quoted together: most rows are short, and a Python loop over single terms would take most
+    of the time of indexing a short text.
     """
     count, width = letters.shape
     quoted = np.full((count, width + 3), ord('"'), np.uint8)

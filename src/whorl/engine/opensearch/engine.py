@@ -106,7 +106,8 @@ _MOST_FIELDS = 10_000
 
 @guard_responses
 class OpenSearchEngine(ServerEngine):
-    #: Costs in microseconds, for Lucene with ten segments (one tier of TieredMergePolicy). Only their ratio matters.
+    #: Costs in microseconds to look up a token and to compare a candidate, for Lucene with ten segments (one tier of
+    #: TieredMergePolicy). Only their ratio matters.
     costs = Costs(look_up=110.0, candidate=150.0)
 
     def __init__(self, client: IndexClient, names: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen

@@ -197,7 +197,7 @@ def _schema_steps(schema: Schema, names: FieldNames, fields: list[Json], types: 
         if name in needed and name not in schema.types:
             yield "schema", "add-field-type", field_type
     for field in missing:
-        # A new field would lack the names or texts that a dynamic field already stores.
+        # If a dynamic field already stores the names or texts, add no field, because a new field would lack them.
         if field["name"] not in (names.name, names.content) or not schema.describe(field["name"]):
             yield "schema", "add-field", field
     for field in dynamic_definitions():

@@ -379,8 +379,8 @@ class _Losses:
         query = {"bool": {"filter": [exists(destination)], "must_not": [exists(name) for name in sources]}}
         body = {"query": query, "limit": _MOST_SUSPECTS, "fields": escape_field_names([self._key, *sources])}
         suspects = self._client.select(body)
-        # Subtract documents that have a source value in the response. The query matches them if this value contains no
-        # words, because then it is not indexed.
+        # The query also matches documents whose source values contain no words, because such values are not indexed.
+        # The response has these values, so subtract the documents with a source value.
         false_suspects = sum(any(name in document for name in sources) for document in suspects.documents)
         return _format_count(suspects.total - false_suspects)
 

@@ -38,7 +38,7 @@ _ALTERING_FILTERS = frozenset(
     {"ngram", "edgengram", "worddelimiter", "worddelimitergraph", "shingle", "keepword", "minhash"}
     | {"fingerprint", "concatenategraph", "limittokencount", "limittokenoffset", "limittokenposition", "truncate"}
 )
-#: Consequence of stems in the index of a field.
+#: Part of a message about a field whose index has stems instead of words.
 STEMS = "the index of {!r} has stems of words, with which patterns and similar words are compared"
 #: Oldest Solr version with the query parser `min_hash`.
 _OLDEST = (8,)

@@ -221,7 +221,7 @@ def _leaves(node: BoundLeaf, names: SolrFields) -> int:
     """Return the maximum number of leaf clauses of a node."""
     match node:
         case SketchTokens(numbers=numbers):
-            # The scheme is one clause, and the sizes are two: points and docValues.
+            # Count one clause for the scheme, and two for the sizes, because Lucene may search points and docValues.
             return len(numbers) + 3
         case SharedTokens() | SharedBands() | PassageHashes() | DocumentsByScore():
             return count_tokens(node)

@@ -60,7 +60,7 @@ _WINDOW = "a part of the text"
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Documents that may have a passage of a text: the best hit of each part, then each second best, and so on."""
+    """Documents that may have a passage of a text: first the best hit of each part, then the second best, and so on."""
 
     ids: tuple[str, ...]
     promise: Promise
@@ -148,8 +148,9 @@ def find_candidates(
             f"{crowded} of {len(places)} parts of the text have more candidates than are compared; those with "
             "most in common were. A query that excludes unwanted documents makes room for others"
         )
-    # Neighbouring windows overlap by a quarter of a window, so a shorter passage lies completely in one window. A
-    # longer passage may be cut. So promise nothing if a document must share more than a quarter of a window.
+    # Neighbouring windows overlap by a quarter of a window. So a passage of up to a quarter lies completely in one
+    # window, but a longer passage may be cut. So promise nothing if a document must share more than a quarter of a
+    # window.
     promised_words = math.ceil(longest) + size - 1 if longest <= max(window // 4, shared) else None
     # The sort is stable, so ties keep the order of the parts.
     ids = tuple(sorted(ranks, key=ranks.__getitem__))
@@ -199,9 +200,10 @@ def find_passage_candidates(
     *counts, broken = engine.passage_counts([*numbers, BROKEN_WORDS])
     known = {number: count for number, count in zip(numbers, counts, strict=True) if count}
     crowded = [number for number, count in known.items() if count > CROWDED_ABOVE]
-    # A broken word cuts a run of `run_words` words in two, one with at least half of the words. If passages may be that
-    # short, look-ups of phrases find most of the run. So ignore broken words, because reading all near-copies with
-    # broken words takes seconds. A few words at the ends of the run can be missed, if no other document has them.
+    # A word broken at a line end splits a shared run of `run_words` words in two; the longer part has at least half of
+    # the words. If passages may be that short, look-ups of phrases find the longer part. Then ignore broken words,
+    # because reading all near-copies with broken words takes seconds. The search may miss a few words at the ends of
+    # the run, if no other document has them.
     if broken and min_words > scheme.run_words // 2:
         # Count BROKEN_WORDS, the mark of documents with broken words, as a crowded hash: such hashes are looked up only
         # in documents that other hashes have found.

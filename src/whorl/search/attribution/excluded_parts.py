@@ -23,8 +23,8 @@ _MARKS = dict(zip('“„«»「『｢〝❝﴿”"', ("”", "“”", "»", "�
 #: All opening and closing marks, and the full-width straight mark, which is treated like the usual straight mark.
 MARKS = "".join(sorted({*_MARKS, *"".join(_MARKS.values()), "＂"}))
 _OPENING = re.compile(f"[{''.join(_MARKS)}]")
-#: Keyboards and language models mix notations: the next mark after an opening mark also closes it if it is one of
-#: these.
+#: For each opening mark, closing marks of other notations, because keyboards and language models mix notations. The
+#: next mark after the opening mark closes the quotation if it is one of these.
 _MIXED_MARKS = {"“": '"“', "„": '"', "”": '"', '"': "”“"}
 _NEXT_MARK = re.compile('[“”„"]')
 #: A closing mark: after a word, a bracket or a mark at the end of a sentence, and not before a word.

@@ -55,7 +55,7 @@ MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
 #: Number of documents to read before counting again how many words each other document would add.
 READ_AT_ONCE = 4
 #: Compiled loops are loaded after a number of similarity searches. One search for sources counts as `LOOPS_GAIN`
-#: similarity searches, because the loops save as much time.
+#: similarity searches, because the loops save as much time in it.
 LOOPS_GAIN = 10
 #: Maximum number of phrases to look up in the index of words; for more, searching windows of the text is faster.
 MOST_PHRASES = 100
@@ -200,8 +200,8 @@ def _cover_text(
         read=reader.read,
         without_text=reader.without_text,
         unread=chooser.count(chooser.select_promising(chooser.mask_uncovered(), chooser.candidates)),
-        # Windows inside known passages are not searched. Passages there are promised only from `certain_words` words
-        # on, so the promise for the whole text is the longer of both.
+        # Windows inside known passages are not searched. In these passages, the search promises to find only passages
+        # of at least `certain_words` words. So the promise for the whole text is the larger of both lengths.
         promise=Promise(recall, max(hits.promise.words or 0, certain_words or 0) or None, certain_words, crowded),
         warnings=tuple(dict.fromkeys((*warnings, *hits.warnings))),
         common=None if detector is None else _make_common(detector, comparer.is_common, covers, ignore_common),
@@ -440,9 +440,10 @@ class _SourceChooser:
     def _select_with_runs(
         self, promising: Sequence[Candidate], is_open: npt.NDArray[np.bool_], most_phrases: int | None = None
     ) -> list[Candidate]:
-        """Return the candidates that have an uncovered word in a passage, by the index of words; clear the others.
+        """Return the candidates that share a passage with an uncovered word, according to the index of words.
 
-        If this needs a look-up of more than `most_phrases` phrases, return all candidates.
+        Clear `possible` of the other candidates. If this needs a look-up of more than `most_phrases` phrases, return
+        all candidates.
         """
         is_possible = mask_ranges(concatenate_ranges([candidate.possible for candidate in promising]), is_open.size)
         starts = find_runs(is_open, is_possible, self._reader.run)
@@ -539,8 +540,8 @@ def _make_hashed_passages(of_text: TextWords, cover: Numbers) -> tuple[HashedPas
 def rejoin_words(engine: Engine, of_text: TextWords) -> TextWords:
     """Join the halves of each broken word if a document has the joined word, or no document has the halves.
 
-    A hyphen of the word itself stays, as in `well-known`, because documents have `well-known` and not `wellknown`.
-    If no document has either, documents may break the word elsewhere.
+    A hyphen of the word itself stays, as in `well-known`, because documents have `well-known` and not `wellknown`. If
+    no document has either form, join the halves, because documents may break the word at another place.
     """
     if not of_text.broken_words.size or not engine.keeps_texts:
         return of_text

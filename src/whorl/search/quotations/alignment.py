@@ -58,7 +58,8 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
         require_time()
         row = _next_row(row, words != number, edit_cost, omitted)
     end, distance = int(row.argmin()), -(-int(row.min()) // edit_cost)
-    # The run is longer than the quotation by at most the distance, so compute the rows again only for its last words.
+    # To trace the path, compute the rows again, but only for the words before `end`, because the run is longer than the
+    # quotation by at most the distance.
     first = max(0, end - wanted.size - distance)
     rows = [np.zeros(end - first + 1, np.int64)]
     for number in wanted:

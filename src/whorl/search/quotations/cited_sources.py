@@ -32,7 +32,7 @@ ADDRESS = re.compile(
     r"<((?:https?|ftp|file|s3|gs|hf)://[^\s<>]{1,500})>|((?:https?|ftp|file|s3|gs|hf)://[^\s<>\"“”]{1,500})"
 )
 _DECORATION = ' \t*_`<>()[]"“”.,;:'
-#: Suffixes of file names in sources, without the dot: of formats that are read, and that are not.
+#: Suffixes of file names in sources, without the dot: suffixes of formats that whorl reads, and of other usual formats.
 _SUFFIXES = (
     *(suffix[1:] for form in FORMATS for suffix in form.suffixes),
     *(suffix[1:] for suffixes in SUFFIXES.values() for suffix in suffixes),

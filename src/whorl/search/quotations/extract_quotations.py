@@ -139,8 +139,9 @@ _MOST_SOURCES = 20
 _HTML = re.compile(
     r"<(?:blockquote|q)\b|\A\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE
 )
-#: Tags of block elements. A text is also HTML if it has both tags of a block element, or a quotation mark written as a
-#: character reference, outside Markdown code. Then it needs no match of `_HTML`.
+#: Tags of block elements, and quotation marks written as character references, both outside Markdown code. Even without
+#: a match of `_HTML`, a text is HTML if it has such a quotation mark, or the opening and the closing tag of a block
+#: element.
 _BLOCK_TAG = re.compile(
     r"(?<!`)<(/?)(article|div|h[1-6]|li|main|ol|p|section|table|td|ul)(?:\s[^<>`]*)?>", re.IGNORECASE
 )

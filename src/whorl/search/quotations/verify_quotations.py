@@ -74,16 +74,16 @@ MOST_READ_PER_QUOTATION, _READ_AT_ONCE = 500, 20
 #: Limits for the words of the quotation that a document must contain: number of words, number of words with a digit,
 #: and characters of a run of CJK, Thai or similar characters.
 _MOST_REQUIRED, _MOST_NUMBERS, _MOST_UNSPACED = 8, 3, 60
-#: If these words and their neighbours make at least `_FEWEST_PAIRS` pairs, the pairs are looked up instead of the
-#: words. A document must contain the fraction `_INTACT` of the first half of the pairs, and of the second half. If too
-#: many documents match, they must also contain `_NARROWING_PAIRS` other pairs.
+#: If the required words and their neighbours form at least `_FEWEST_PAIRS` pairs of words, the pairs are looked up
+#: instead of the words. A document must contain the fraction `_INTACT` of the first half of the pairs, and of the
+#: second half. If too many documents match, a document must also contain `_NARROWING_PAIRS` other pairs.
 _INTACT, _FEWEST_PAIRS, _NARROWING_PAIRS = 0.2, 6, 2
 #: Highest footnote number that is looked up between the two words of a pair.
 _MOST_FOOTNOTES = 40
 #: Preferred length of a chosen word: shorter words are frequent, longer ones are more often broken at a line end.
 _WORD_LETTERS = 6
-#: Documents with the quotation's words are ranked by the beginnings of its parts, as phrases. Maximum number of these
-#: phrases, and of words in one.
+#: Maximum number of phrases that rank the documents with the quotation's words, and maximum number of words in such a
+#: phrase. The phrases are the beginnings of the quotation's parts.
 _RANKING_PHRASES, _RANKING_WORDS = 8, 32
 #: Maximum product of the lengths, in words, of a quotation and a document to align.
 _MOST_CELLS = 200_000_000
@@ -239,7 +239,8 @@ class _DocumentReader:
     ) -> None:
         self._engine, self._excluded = engine, excluded
         self.own_ids = own_ids
-        #: Ids of `own_ids` and of the excluded documents of `named_ids`; look-ups in the store leave out the others.
+        #: Ids of the own documents, and of named sources that are excluded. Other excluded documents are never read,
+        #: because look-ups in the store leave them out.
         self.ignored_ids = own_ids | self._find_excluded(named_ids)
         self._cached: OrderedDict[str, CanonicalText] = OrderedDict()
         self._characters = 0

@@ -151,7 +151,8 @@ class SketchSearch:
     def _look_up(self, branch: Branch) -> SketchTokens:
         hashes = self._sketch.hashes[branch.tokens.start : branch.tokens.stop]
         distinct = ascending_distinct(hashes)
-        # Shingles with the same token match once, so lower the minimum by the number of repeated tokens.
+        # If several shingles have the same token, this token matches only once. So lower the minimum by the number of
+        # repeated tokens.
         minimum = max(1, branch.min_should_match - (hashes.size - distinct.size))
         is_whole = self._sketch.is_complete and distinct.size == len(self._sketch.hashes)
         sizes = branch.smallest_size, self.plan.size_limit(branch)

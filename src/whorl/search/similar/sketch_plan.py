@@ -339,7 +339,7 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
     # Looking up all shingles of the source misses nothing, so look up fewer only to lower the costs.
     if not most or (most == plan.source_size and costs is None) or is_within:
         return range(most, most + 1)
-    # The smallest documents share the fewest shingles, so a number of draws that is enough for them is always enough.
+    # The smallest documents share the fewest shingles, so a number of tokens that is enough for them is enough for all.
     to_promise = draws_to_meet(plan.source_size, plan.overlap_at(size_range.smallest), plan.first_recall, most)
     least = int(most * _LEAST_SHARE_OF_TOKENS) if costs is None else 1
     return range(max(1, least, to_promise), most + 1)
