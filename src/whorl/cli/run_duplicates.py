@@ -51,7 +51,7 @@ from whorl.output.duplicates import (
     not_compared_line,
     not_compared_lines,
     redundancy_line,
-    reference_line,
+    reference_lines,
     unread_line,
     write_cluster_lines,
     write_clusters,
@@ -279,8 +279,13 @@ def _run_on_spark(command: DuplicatesCommand) -> None:
 
     output = command.output_of_spark()
     summary = run(command.paths, command)
+    if command.reference_only and command.clusters:
+        write_reference_table(summary.items, sys.stdout, ClusterPreview(lambda ids: {}), command.level)
     lines = map(printable, summary_lines(summary, output, clusters=command.clusters))
-    print_lines([*command.search.pairs.notes, *lines])
+    if summary.reference is None:
+        print_lines([*command.search.pairs.notes, *lines])
+    else:
+        print_lines([*reference_lines(summary.reference, command.search), *lines])
     print_notes(unread_line(values, "document") for values in summary.unread)
     problems = Problems([Problem(output, "", summary.bad_rows), *(Problem(*file, None) for file in summary.files)])
     is_lost = report_unread_documents(problems, summary.documents, summary.repeated, strict=command.strict)
@@ -527,19 +532,16 @@ def _write_reference_matches(command: DuplicatesCommand, reader: InputReader) ->
         report_progress("", 0)
     command = command.keep_files_if_nothing_read(reader)
     items = result.items()
-    lack, kind = f"of fewer than {search.scheme.shingle_size} words", search.granularity.value
-    too_short = (result.too_short_references, "reference text"), (result.too_short, kind)
     preview = ClusterPreview(lambda ids: {}) if command.is_preview else None
     with _open_outputs(command, reader, result.clusters_by_document, search.pairs.metric) as (out, lines):
-        lines[:0] = [reference_line(result, items, kind), *(f"note: {line}" for line in search.pairs.notes)]
-        lines += [f"note: {not_compared_line(count, lacking, lack)}" for count, lacking in too_short if count]
+        lines[:0] = reference_lines(result.counts(), search)
         if command.clusters and preview is not None and len(items) > preview.clusters:
             lines.append(f"the {preview.clusters} in most documents are shown; --all shows all")
         lines += problem_lines(reader.problems, _UNREADABLE)
         if not command.clusters:
             write_pairs(result.pairs(), command.form, out, with_spans=True)
         elif command.form == "table":
-            write_reference_table(items, out, preview, kind)
+            write_reference_table(items, out, preview, search.granularity.value)
         else:
             write_clusters(result.clusters(), command.form, out)
     return result.documents

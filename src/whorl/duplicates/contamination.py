@@ -105,6 +105,13 @@ class ReferenceIndex:
         self._keys = np.repeat(np.arange(distinct.size), self._counts) * len(documents) + self._texts
         self._known_spans = dict[int, npt.NDArray[np.int64]]()
 
+    def count_items(self) -> int:
+        return len(set(map(item_of, self.members)))
+
+    def count_too_short(self) -> int:
+        """Return the number of texts with fewer words than a shingle."""
+        return int(np.count_nonzero(self.sizes == 0))
+
     def look_up(self, hashes: Hashes) -> tuple[Numbers, Numbers]:
         """Find the hashes that the reference also has.
 
@@ -182,14 +189,15 @@ class ReferenceIndex:
 
 #: A document that contains a reference text: index of the text, index of the document in its batch, and the pair of the
 #: text (A) and the document (B).
-_Match: TypeAlias = tuple[int, int, Pair]
+Match: TypeAlias = tuple[int, int, Pair]
 #: Ids of a batch of documents, a mask of the documents with fewer words than a shingle, and the matches.
-_MatchBatch: TypeAlias = tuple[list[str], Bools, list[_Match]]
+_MatchBatch: TypeAlias = tuple[list[str], Bools, list[Match]]
 
 
-def _find_matches(
+def find_matches(
     index: ReferenceIndex, options: DuplicatesOptions, documents: Iterable[Document]
-) -> Iterator[_MatchBatch]:
+) -> Iterator[tuple[Sequence[Document], Numbers, list[Match]]]:
+    """Yield batches of documents with the number of shingles of each document, and with the matches of the batch."""
     read = zip_with_results(
         batches(documents, DOCUMENTS_AT_ONCE),
         lambda ahead: hash_in_batches(
@@ -197,13 +205,19 @@ def _find_matches(
         ),
     )
     for batch, together in read:
-        matches = list(_matches_in_batch(index, options, batch, together))
-        yield [document.id for document in batch], together.sizes == 0, matches
+        yield batch, together.sizes, list(_matches_in_batch(index, options, batch, together))
+
+
+def _find_matches(
+    index: ReferenceIndex, options: DuplicatesOptions, documents: Iterable[Document]
+) -> Iterator[_MatchBatch]:
+    for batch, sizes, matches in find_matches(index, options, documents):
+        yield [document.id for document in batch], sizes == 0, matches
 
 
 def _matches_in_batch(
     index: ReferenceIndex, options: DuplicatesOptions, documents: Sequence[Document], together: HashBatch
-) -> Iterator[_Match]:
+) -> Iterator[Match]:
     pairs = options.pairs
     ends = np.cumsum(together.sizes)
     shared_hashes = positions, numbers = index.look_up(together.hashes)
@@ -271,10 +285,40 @@ class ReferenceItem:
     Attributes:
         id: Id of the row.
         documents: A list of pairs for each document. In each pair, A is a text of the row, and B is the document.
+        size: Number of documents that contain a text of the row; `documents` may have only some of them.
     """
 
     id: str
     documents: list[list[Pair]]
+    size: int
+
+
+def group_by_item(pairs: Iterable[Pair]) -> list[ReferenceItem]:
+    """Group pairs of reference texts (A) and documents (B) by item and document; the most frequent item comes first."""
+    items: dict[str, dict[str, list[Pair]]] = {}
+    for pair in pairs:
+        items.setdefault(item_of(pair.a), {}).setdefault(pair.b.id, []).append(pair)
+    together = [ReferenceItem(item, list(own.values()), len(own)) for item, own in items.items()]
+    return sorted(together, key=lambda item: -item.size)
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceCounts:
+    """Numbers for the report on a search for reference texts.
+
+    Attributes:
+        items, items_in_all: Items that documents contain, and items in the reference.
+        containing, documents: Documents that contain an item, and documents in all.
+        too_short: Documents with fewer words than a shingle.
+        too_short_references: Reference texts with fewer words than a shingle.
+    """
+
+    items: int
+    items_in_all: int
+    containing: int
+    documents: int
+    too_short: int
+    too_short_references: int
 
 
 class ReferenceMatches:
@@ -296,10 +340,9 @@ class ReferenceMatches:
         match_batches: Iterable[_MatchBatch],
         on_repeated: Callable[[str], None],
     ) -> None:
-        self.references = index.members
-        self.items_in_all = len(set(map(item_of, self.references)))
-        self.too_short_references = int(np.count_nonzero(index.sizes == 0))
-        matches, is_too_short = list[_Match](), [np.empty(0, np.bool_)]
+        self.references, self.items_in_all = index.members, index.count_items()
+        self.too_short_references = index.count_too_short()
+        matches, is_too_short = list[Match](), [np.empty(0, np.bool_)]
         # Ignore errors when deleting the folder: Windows cannot delete a mapped file before the process ends.
         with (
             tempfile.TemporaryDirectory(prefix="whorl-reference-", ignore_cleanup_errors=True) as folder,
@@ -331,11 +374,13 @@ class ReferenceMatches:
 
     def items(self) -> list[ReferenceItem]:
         """Return the reference items that documents contain, at least in part; the most frequent item comes first."""
-        items: dict[str, dict[str, list[Pair]]] = {}
-        for pair in self.pairs():
-            items.setdefault(item_of(pair.a), {}).setdefault(pair.b.id, []).append(pair)
-        together = [ReferenceItem(item, list(documents.values())) for item, documents in items.items()]
-        return sorted(together, key=lambda item: -len(item.documents))
+        return group_by_item(self.pairs())
+
+    def counts(self) -> ReferenceCounts:
+        found = {item_of(pair.a) for pair in self.pairs()}, {pair.b.id for pair in self.pairs()}
+        items, containing = map(len, found)
+        too_short = self.too_short, self.too_short_references
+        return ReferenceCounts(items, self.items_in_all, containing, self.documents, *too_short)
 
     def clusters(self) -> Iterator[Cluster]:
         """Yield a cluster for each reference text that documents contain; the most frequent text comes first.
@@ -358,6 +403,13 @@ class ReferenceMatches:
         for text, pairs in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
             member = self.references[text]
             yield Cluster((Pair.of_counts(member, member, member.size, member.size, member.size), *pairs))
+
+
+def index_reference(reference: Iterable[Document], options: DuplicatesOptions) -> ReferenceIndex:
+    """Return an index of reference texts; raise ParameterError if an option does not apply to this search."""
+    if options.state is not None or options.common is not None or options.scheme.unit != "words":
+        raise ParameterError("a search for reference texts has no state and no boilerplate, and compares words")
+    return ReferenceIndex(list(checked_documents(reference)), options.scheme, options.within)
 
 
 def find_in_documents(
@@ -385,10 +437,7 @@ def find_in_documents(
     [('item', 'row', 1.0)]
     """
     options = DuplicatesOptions.from_options(options)
-    if options.state is not None or options.common is not None or options.scheme.unit != "words":
-        raise ParameterError("a search for reference texts has no state and no boilerplate, and compares words")
-    documents = checked_documents(documents)
-    index = ReferenceIndex(list(checked_documents(reference)), options.scheme, options.within)
+    documents, index = checked_documents(documents), index_reference(reference, options)
     search, method = partial(_find_matches, index, options), start_method(documents, options.workers)
     match_batches = map_in_processes(documents, search, options.scheme, options.workers, method)
     return ReferenceMatches(index, options, match_batches, on_repeated)

@@ -432,7 +432,7 @@ def _require_possible(needed: Collection[str], columns: RowColumns) -> None:
             )
 
 
-def require_free_columns(file: File, names: Collection[str], added: Iterable[str]) -> None:
+def require_free_columns(file: File | str, names: Collection[str], added: Iterable[str]) -> None:
     """Raise ParameterError if a file or one of its rows has a column that --annotated adds."""
     if taken := [name for name in added if name in names]:
         raise ParameterError(

@@ -173,8 +173,8 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
         "reference_only": "recall complete state new versions date words characters common_above boilerplate "
         "ignore_common",
         "passages": "metric threshold recall state shingle characters common_above boilerplate",
-        "spark": "follow_links exclude delete_list annotated versions reference_only reference_column within level "
-        "workers common_above boilerplate ignore_common",
+        "spark": "follow_links exclude delete_list versions within level workers common_above boilerplate "
+        "ignore_common",
         "local": "input name_column checkpoints",
     }
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.duplicates import DuplicatesOptions, duplicates_in
-from whorl.duplicates.contamination import ReferenceItem, ReferenceMatches
+from whorl.duplicates.contamination import ReferenceCounts, ReferenceItem
 from whorl.duplicates.remove_common_shingles import ResidualSketches
 from whorl.duplicates.results import (
     Cluster,
@@ -409,8 +409,7 @@ def write_reference_table(
 ) -> None:
     """Write each reference item with the documents that contain it; `kind` is the noun for a document."""
     for count, item in enumerate(items if preview is None else items[: preview.clusters]):
-        size = len(item.documents)
-        shown = size if preview is None else preview.members
+        size, shown = item.size, item.size if preview is None else preview.members
         out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {plural(size, kind)}\n")
         for pairs in item.documents[:shown]:
             document = title_of(pairs[0].b.id, pairs[0].b.name)
@@ -432,12 +431,16 @@ def _is_within(pair: Pair) -> bool:
     return pair.shares.b_in_a > pair.shares.a_in_b
 
 
-def reference_line(result: ReferenceMatches, items: Sequence[ReferenceItem], kind: str) -> str:
-    documents = {pairs[0].b.id for item in items for pairs in item.documents}
-    return (
-        f"{len(items):,} of {plural(result.items_in_all, 'item')} of the reference in {len(documents):,} of "
-        f"{plural(result.documents, kind)}"
-    )
+def reference_lines(counts: ReferenceCounts, options: DuplicatesOptions) -> list[str]:
+    """Return the lines of the report after the items: how many were found, and how many texts were not compared."""
+    kind, lack = options.granularity.value, f"of fewer than {options.scheme.shingle_size} words"
+    too_short = (counts.too_short_references, "reference text"), (counts.too_short, kind)
+    return [
+        f"{counts.items:,} of {plural(counts.items_in_all, 'item')} of the reference in {counts.containing:,} of "
+        f"{plural(counts.documents, kind)}",
+        *(f"note: {line}" for line in options.pairs.notes),
+        *(f"note: {not_compared_line(count, lacking, lack)}" for count, lacking in too_short if count),
+    ]
 
 
 def _snippet(text: str) -> str:

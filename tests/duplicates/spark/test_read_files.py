@@ -51,7 +51,7 @@ def test_all_formats_give_the_same_documents(spark: SparkSession, tmp_path: Path
     def rows_read(path: Path, columns: ColumnNames = ColumnNames()) -> set[Any]:  # noqa: B008 - frozen
         frame = read(spark, [str(path)], None, columns)
         given = load_documents(frame, SKETCHING, parts_of(frame))
-        assert given.bad_rows.isEmpty()
+        assert given.problems.bad_rows.isEmpty()
         return members_in(pa.Table.from_batches(given.blocks.toArrow().to_batches()))
 
     documents = [Document(document_id, text, name) for document_id, text, name in rows]
@@ -89,15 +89,17 @@ def test_rows_of_parquet_without_some_documents(spark: SparkSession, tmp_path: P
     """
     All columns stay, and so do rows that are not documents; the retention column is read as a number or as text.
     """
-    from whorl.duplicates.spark.read_files import ColumnNames, read, read_without
+    from whorl.duplicates.spark.read_files import ColumnNames, copy_rows, read
 
     schema = "id long, text string, quality int, made date, seen timestamp, more array<int>"
     when = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
     rows = [(number, "text", number % 3, date(2020, 1, number + 1), when, [number]) for number in range(5)]
     path = str(tmp_path / "some.parquet")
     spark.createDataFrame([*rows, (None, "no id", None, None, None, None)], schema).write.parquet(path)
-    gone = spark.createDataFrame([("1",), ("3",), ("7",)], "id string")
-    remaining, form = read_without(spark, [path], None, ColumnNames(), gone)
+    gone = spark.createDataFrame(
+        [("1", False), ("2", True), ("3", False), ("7", False)], "id string, is_principal boolean"
+    )
+    remaining, form = copy_rows(spark, [path], None, ColumnNames(), gone)
     assert form == "parquet"
     assert remaining.columns == ["id", "text", "quality", "made", "seen", "more"]
     assert {row.id for row in remaining.collect()} == {0, 2, 4, None}

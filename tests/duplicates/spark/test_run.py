@@ -157,9 +157,79 @@ def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
     pairs, ids = true_pairs(made, "jaccard", 60), {json.loads(line)["id"] for line in left[1]}
     assert not any(pair <= ids for pair in pairs)
     assert ids >= {"null", "empty", "missing"}
-    assert f"{len(left[1]):,} rows are left" in done.output
+    assert f"{len(left[1]):,} rows written to {folders[1]}" in done.output
     written = [line for part in (tmp_path / "out").glob("*.json") for line in part.read_text("utf-8").splitlines()]
     assert {cluster_of_line(line) for line in written} == {cluster_of_line(line) for line in local.stdout.splitlines()}
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize("ids", [str, int])
+def test_annotated_copies(spark: SparkSession, tmp_path: Path, form: str, ids: type) -> None:
+    """
+    A copy has all rows with the columns that it has in process; clusters have the type of the ids. A line of JSON is
+    otherwise unchanged, and a line that is not an object is left out.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from whorl.cli.main import main
+
+    file = tmp_path / f"rows.{form}"
+    made = family_documents(15, seed=6, longest=200) + version_documents(15)
+    texts = [*(document.text for document in made), None, ""]
+    rows = [{"id": ids(1000 + at), "text": text, "n": 1.10, "quality": at * 7 % 5} for at, text in enumerate(texts)]
+    if form == "parquet":
+        parquet.write_table(pa.Table.from_pylist(rows), file)
+    else:
+        lines = [json.dumps(row).replace("1.1", "1.10") + at % 3 * "\r" for at, row in enumerate(rows)]
+        file.write_text("\n".join([*lines[:9], "broken", "", *lines[9:]]), encoding="utf-8", newline="")
+    arguments = ["duplicates", str(file), "--threshold", "60", "--keep", "largest:quality", "--format", "json"]
+    copies = []
+    for engine in ("local", "spark"):
+        folder = tmp_path / f"{engine} marked"
+        pairs = ["--pairs"] if form == "parquet" else []
+        target = ["--engine", engine, "-o", str(tmp_path / f"{engine} out"), "--annotated", str(folder)]
+        done = CliRunner().invoke(main, [*arguments, *pairs, *target])
+        assert done.exit_code == (form == "jsonl"), done.output
+        if form == "parquet":
+            copies.append([row for part in files_of(folder) for row in parquet.read_table(part).to_pylist()])
+        else:
+            copies.append([line for part in files_of(folder) for line in part.read_bytes().split(b"\n") if line])
+    in_order = [sorted(copy, key=str) for copy in copies]
+    assert in_order[0] == in_order[1]
+    actual = copies[1] if form == "parquet" else list(map(json.loads, copies[1]))
+    assert len(actual) == len(rows)
+    assert {type(row["cluster"]) for row in actual} == {ids, type(None)}
+    removed = {row["id"] for row in actual if not row["is_principal"]}
+    assert 3 < len(removed) < len(rows)
+    assert all(row["similarity"] >= 0.6 for row in actual if row["id"] in removed)
+    assert f"{len(rows):,} rows written to {tmp_path / 'spark marked'}" in done.output
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_annotated_copies_are_refused(spark: SparkSession, tmp_path: Path, form: str) -> None:
+    """
+    Rows that have one of the columns already are refused before the search, and so are two outputs in one folder.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from whorl.cli.main import main
+
+    file = tmp_path / f"rows.{form}"
+    rows = [{"id": "a", "text": "text"}, {"id": "b", "text": "text", "similarity": 1.0}]
+    if form == "parquet":
+        parquet.write_table(pa.Table.from_pylist(rows[::-1]), file)
+    else:
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out, marked = str(tmp_path / "out"), str(tmp_path / "marked")
+    done = CliRunner().invoke(main, [*COMMAND, str(file), "-o", out, "--annotated", marked])
+    assert done.exit_code == 2
+    assert f"{file} has a column 'similarity' already" in done.output
+    done = CliRunner().invoke(main, [*COMMAND, str(file), "-o", out, "--annotated", marked, "--filtered", marked])
+    assert done.exit_code == 2
+    assert "name different ones" in done.output
+    assert not list(tmp_path.glob("out*")) + list(tmp_path.glob("marked*"))
 
 
 @pytest.mark.parametrize(

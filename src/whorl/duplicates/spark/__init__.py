@@ -2,5 +2,6 @@
 
 `run` implements the command: it reads the input with `read_files`, and calls `duplicates`, which calls the stages.
 `sketch_documents` computes sketches, `prefix_filter` finds candidate pairs, `compare_sketches` verifies them, and
-`clusters` groups the pairs. `incremental_state` saves the documents and pairs for the next run.
+`clusters` groups the pairs. `incremental_state` saves the documents and pairs for the next run. `contamination` finds
+reference texts inside documents.
 """

@@ -256,13 +256,15 @@ def to_int64(column: pa.Array | pa.ChunkedArray) -> Numbers:
 
 SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
 MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
-#: Columns of a block. Most rows hold documents. Each other row reports a problem of the input:
+#: Columns of the rows that report a problem of the input:
 #:
 #: - a bad row of the input: `problem_id` is its id, `unlisted` and `unread` are null;
 #: - bad rows that are not reported one by one: `unlisted` is their number;
 #: - a file with rows without a text: `problem_id` is the file, `unlisted` is 0;
 #: - values that the retention policy cannot read: `unread` is their number, `problem_id` is the first value.
-BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted long, unread long"
+PROBLEMS = "problem_id string, problem string, unlisted long, unread long"
+#: Columns of a block. Most rows hold documents, the others report a problem.
+BLOCKS = f"{SKETCHES}, {MEMBERS}, {PROBLEMS}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -370,9 +372,14 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
         "runs": make_binary_column(own.runs, first, last),
         "digests": make_binary_column(own.digests, first, last),
     }
-    schema = arrow_schema(BLOCKS)
-    no_problems = {field.name: pa.nulls(present.size, field.type) for field in schema if field.name not in columns}
-    return pa.RecordBatch.from_pydict(columns | no_problems, schema)
+    return with_nulls(columns, arrow_schema(BLOCKS))
+
+
+def with_nulls(columns: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows of a schema; its columns that are not in `columns` are null."""
+    count = len(next(iter(columns.values())))
+    missing = {field.name: pa.nulls(count, field.type) for field in schema if field.name not in columns}
+    return pa.RecordBatch.from_pydict({**columns, **missing}, schema)
 
 
 def text_digests(texts: Iterable[str]) -> Hashes:

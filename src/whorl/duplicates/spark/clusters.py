@@ -92,6 +92,15 @@ def nest_members(clusters: DataFrame) -> DataFrame:
     return clusters.select("cluster", "documents", _zip_members(clusters.drop("stays")).alias("members"))
 
 
+def decide_retention(clusters: DataFrame) -> DataFrame:
+    """Return the members of the clusters of `with_shares`: their ids, and the columns that `--annotated` adds."""
+    principal = f.expr("id[cast(array_position(is_principal, true) as int) - 1]")
+    members = clusters.select(principal.alias("cluster"), f.inline(_zip_members(clusters)))
+    return members.select(
+        "id", "cluster", f.expr("is_principal or stays").alias("is_principal"), f.col("jaccard").alias("similarity")
+    )
+
+
 def _zip_members(clusters: DataFrame) -> Column:
     return f.arrays_zip(*(name for name in clusters.columns if name not in ("cluster", "documents")))
 

@@ -33,6 +33,7 @@ from whorl.duplicates.spark.clusters import (
     CLUSTER_MEMBERS,
     cluster_members,
     components,
+    decide_retention,
     member_by_member,
     with_shares,
 )
@@ -40,7 +41,7 @@ from whorl.duplicates.spark.compare_sketches import PAIRS, measure_overlaps, ver
 from whorl.duplicates.spark.incremental_state import SearchState, drop_removed
 from whorl.duplicates.spark.prefix_filter import MOST_AT_ONCE, find_candidates
 from whorl.duplicates.spark.read_files import parts_of
-from whorl.duplicates.spark.sketch_documents import STAYS, RunNumber, load_documents
+from whorl.duplicates.spark.sketch_documents import STAYS, InputProblems, RunNumber, load_documents
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import SHARE_STEPS, SLACK
 
@@ -96,7 +97,7 @@ class SparkDuplicates:
         sketching = Sketching(replace(options, date=None, within=None), FILES_SCHEME)
         read = [documents] if earlier is None else [documents, earlier]
         self.loaded = load_documents(documents, sketching, parts_of(*read), self._run, earlier)
-        self._found: list[DataFrame] = []
+        self._found, self._clusters = list[DataFrame](), dict[bool, DataFrame]()
         spanning_only = options.spanning_only
         if known is not None:
             self.loaded, known = drop_removed(self.loaded, known, spanning_only=spanning_only)
@@ -111,6 +112,22 @@ class SparkDuplicates:
             if result.remainder is not None:
                 self._found.append(self.materialise(result.remainder))
         self._links = reduce(DataFrame.unionByName, self._found)
+
+    @property
+    def documents(self) -> int:
+        return self.loaded.documents
+
+    @property
+    def too_short(self) -> int:
+        return self.loaded.too_short
+
+    @property
+    def repeated(self) -> int:
+        return self.loaded.repeated
+
+    @property
+    def problems(self) -> InputProblems:
+        return self.loaded.problems
 
     @cached_property
     def _pairs(self) -> DataFrame:
@@ -173,6 +190,15 @@ class SparkDuplicates:
 
     def clusters_in_lists(self, *, complete: bool = False) -> DataFrame:
         """Return one row for each cluster, with the columns of `clusters.with_shares`."""
+        if complete not in self._clusters:
+            self._clusters[complete] = self.materialise(self._find_clusters(complete=complete))
+        return self._clusters[complete]
+
+    def decisions(self) -> DataFrame:
+        """Return the documents in clusters: their ids, and the columns that `--annotated` adds."""
+        return decide_retention(self.clusters_in_lists(complete=True))
+
+    def _find_clusters(self, *, complete: bool) -> DataFrame:
         members = self._members(components(self._links, self.loaded.cache))
         if complete:
             members = self.materialise(members)

@@ -1,25 +1,32 @@
-"""Reads documents for Spark from Parquet, JSON lines and text files; for `--filtered`, reads the rows to write."""
+"""Reads documents for Spark from Parquet, JSON lines and text files, and makes the rows of their copies."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial, reduce
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
 from pathlib import PurePath, PurePosixPath
+from typing import IO
 from urllib.parse import unquote
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import ArrayType, BinaryType, DataType, NullType, StringType, StructType
+from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegralType, NullType, StringType, StructType
 
-from whorl.duplicates.spark.arrow_blocks import Partitioning
+from whorl.duplicates.input import InputReader
+from whorl.duplicates.input import require_free_columns as require_free_names
+from whorl.duplicates.options import DuplicatesOptions
+from whorl.duplicates.spark.arrow_blocks import Batches, Partitioning, arrow_schema, map_batches
+from whorl.duplicates.write_copies_of_files import ADDED
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.files import text_from_bytes
-from whorl.ingest.rows.row_format import SUFFIXES, RowColumns, column_paths, find_text, find_value, has_column
+from whorl.ingest.files import FoundFile, OnProblem, text_from_bytes
+from whorl.ingest.rows.row_format import SUFFIXES, Row, RowColumns, column_paths, find_text, find_value, has_column
+from whorl.ingest.rows.text_rows import JsonLinesFormat
 from whorl.model import Document
 from whorl.model import documents_of as documents_of_columns
 
@@ -39,6 +46,8 @@ _BROKEN = "whorl_broken_line"
 _DOT = "\x1f"
 #: Maximum number of JSON lines to read to find out whether a column has texts.
 _EXAMPLES = 100
+#: Schema of lines of JSON.
+_LINE = "value string"
 #: Prefix of local paths in Spark.
 _LOCAL = "^file:(//)?"
 
@@ -156,7 +165,7 @@ def _escape_pattern(path: str) -> str:
 
 def require_one_schema(session: SparkSession, paths: Sequence[str], form: str | None) -> None:
     """Raise DocumentError if Parquet files cannot be copied into one folder, because types of a column differ."""
-    if "parquet" not in {form or _format_of(path) for path in paths} or _merged_parquet(session, paths) is not None:
+    if not _has_parquet(paths, form) or _merged_parquet(session, paths) is not None:
         return
     seen: list[tuple[str, StructType]] = []
     for path in paths:
@@ -167,8 +176,8 @@ def require_one_schema(session: SparkSession, paths: Sequence[str], form: str | 
                     names = [re.sub(_LOCAL, "", name) for name in (other, file)]
                     raise DocumentError(
                         f"column {column} is {types[0]} in {names[0]} and {types[1]} in {names[1]}; Spark's copies "
-                        "(--filtered) need one type for each column: use --engine local, which copies each file "
-                        "with its own types, or name the files of each type in a run of their own"
+                        "(--filtered, --annotated) need one type for each column: use --engine local, which copies "
+                        "each file with its own types, or name the files of each type in a run of their own"
                     )
             if all(schema != known for _, known in seen):
                 seen.append((file, schema))
@@ -386,9 +395,12 @@ def _nested_json_value(value: str | None, path: str) -> str | None:
     return found if found is None or isinstance(found, str) else json.dumps(found)
 
 
+def binary_files(session: SparkSession, paths: Sequence[str]) -> DataFrame:
+    return session.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(paths))
+
+
 def _files(session: SparkSession, paths: Sequence[str], excluded: frozenset[str]) -> DataFrame:
-    files = session.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(paths))
-    return _without_files(files, excluded).select(
+    return _without_files(binary_files(session, paths), excluded).select(
         f.regexp_replace("path", _LOCAL, "").alias("id"),
         f.regexp_extract("path", "[^/]*$", 0).alias("name"),
         f.lit(None).cast("string").alias("text"),
@@ -396,12 +408,66 @@ def _files(session: SparkSession, paths: Sequence[str], excluded: frozenset[str]
     )
 
 
+def read_on_driver(
+    session: SparkSession,
+    reference: Sequence[str],
+    options: DuplicatesOptions,
+    columns: RowColumns,
+    names: Sequence[str],
+) -> InputReader:
+    """Return a reader of a reference, which reads the files of any of Spark's file systems as without Spark.
+
+    Each column of `names` is a text by itself, and all of a row are a text together.
+    """
+    # Reference documents always stay, so they need no rank.
+    own = replace(options, keep=None, date=None, state=None)
+    find = partial(_find_files, session)
+    return InputReader((), own, reference=reference, reference_columns=names, columns=columns, find=find)
+
+
+def _find_files(session: SparkSession, paths: Iterable[str], on_problem: OnProblem) -> Iterator[FoundFile]:
+    for address in sorted(binary_files(session, list(paths)).inputFiles()):
+        yield FoundFile(_SparkFile(session, unquote(address)), PurePosixPath(PurePosixPath(address).name))
+
+
+def make_frame(session: SparkSession, documents: Iterable[Document]) -> DataFrame:
+    """Return documents in the columns of `read`."""
+    rows = [(document.id, document.name, document.text) for document in documents]
+    frame = session.createDataFrame(rows, "id string, name string, text string")
+    return frame.withColumn("content", f.lit(None).cast("binary"))
+
+
+class _SparkFile:
+    """A file on any of Spark's file systems, which is read into memory."""
+
+    def __init__(self, session: SparkSession, address: str) -> None:
+        self._session, self._address = session, address
+
+    @property
+    def name(self) -> str:
+        return PurePosixPath(self._address).name
+
+    def as_posix(self) -> str:
+        return re.sub(_LOCAL, "", self._address)
+
+    __str__ = as_posix
+
+    def open(self, mode: str) -> IO[bytes]:
+        return io.BytesIO(self._content)
+
+    @cached_property
+    def _content(self) -> bytes:
+        (row,) = binary_files(self._session, [_escape_pattern(self._address)]).select("content").collect()
+        return bytes(row.content)
+
+
 def require_rows(paths: Sequence[str], form: str | None) -> None:
     """Raise ParameterError if the files are texts, which have no rows to remove, or have several formats."""
     forms = {form or _format_of(path) for path in paths}
     if len(forms) > 1 or "text" in forms:
         raise ParameterError(
-            "--filtered writes Parquet or JSON lines; name PATHs of one of these; --input names the format of a folder"
+            "--filtered and --annotated write Parquet or JSON lines; name PATHs of one of these; --input names the "
+            "format of a folder"
         )
 
 
@@ -409,33 +475,80 @@ def has_only_texts(paths: Sequence[str], form: str | None) -> bool:
     return all((form or _format_of(path)) == "text" for path in paths)
 
 
-def read_without(
+def require_free_columns(session: SparkSession, paths: Sequence[str], form: str | None) -> None:
+    """Raise ParameterError if a row has a column that --annotated adds, so that a copy would have it twice."""
+    if _has_parquet(paths, form):
+        require_free_names(", ".join(paths), session.read.option("mergeSchema", "true").parquet(*paths).columns, ADDED)
+        return
+    names = f.json_object_keys("value")
+    rows = session.read.text(list(paths)).where(f.arrays_overlap(names, f.array(*map(f.lit, ADDED))))
+    for row in rows.select(_path().alias("file"), names.alias("names")).take(1):
+        require_free_names(row.file, row.names, ADDED)
+
+
+def _has_parquet(paths: Sequence[str], form: str | None) -> bool:
+    return "parquet" in {form or _format_of(path) for path in paths}
+
+
+def copy_rows(
     session: SparkSession,
     paths: Sequence[str],
     form: str | None,
     columns: ColumnNames,
-    ids: DataFrame,
+    decisions: DataFrame,
     *,
     excluded: frozenset[str] = frozenset(),
+    with_columns: bool = False,
 ) -> tuple[DataFrame, str]:
-    """Return the rows of files except rows with an id in `ids`, and the format to write them in.
+    """Return the rows of files without the documents to remove, and the format to write them in.
 
-    The format is "parquet", or "text" for unchanged lines of JSON.
+    The format is "parquet", or "text" for unchanged lines of JSON. All paths have one format.
 
-    All paths have one format. The other arguments are the same as in `read`.
+    Args:
+        decisions: Documents in clusters: the id, and the columns of ADDED.
+        with_columns: Return all rows, with the columns of ADDED.
     """
-    if "parquet" in {form or _format_of(path) for path in paths}:
+    if _has_parquet(paths, form):
         rows = session.read.option("mergeSchema", "true").parquet(*paths)
-        own = _column(rows, columns.id).cast("string")
+        id_column = _column(rows, columns.id)
     else:
         # Keep the \r of lines that end in \r\n.
         rows = session.read.option("lineSep", "\n").text(list(paths))
         members = f.from_json("value", _json_schema([columns.id]))
-        own = _json_value(lambda name: members[name], columns.id)
-    rows = _without_files(rows, excluded)
-    removed = ids.select(f.col("id").alias("whorl_id")).distinct()
-    written = "text" if rows.columns == ["value"] else "parquet"
-    return rows.join(removed, own == f.col("whorl_id"), "left_anti"), written
+        id_column = _json_value(lambda name: members[name], columns.id)
+    rows, decided = _without_files(rows, excluded), decisions.withColumnRenamed("id", "whorl_id")
+    written, has_id = "text" if rows.columns == ["value"] else "parquet", id_column.cast("string") == f.col("whorl_id")
+    if not with_columns:
+        return rows.join(decided.where("not is_principal").select("whorl_id"), has_id, "left_anti"), written
+    # As without Spark, ids of clusters are numbers if the ids of the rows are.
+    number = f.expr("try_cast(cluster as long)")
+    has_numbers = decided.where(~f.coalesce(number.cast("string") == f.col("cluster"), f.lit(False))).isEmpty()
+    is_integer = isinstance(rows.select(id_column).schema[0].dataType, IntegralType)
+    if has_numbers and is_integer:
+        decided = decided.withColumn("cluster", number)
+    joined = rows.join(decided, has_id, "left").withColumn("is_principal", f.coalesce("is_principal", f.lit(True)))
+    annotated = joined.select(*rows.columns, *ADDED)
+    if written == "parquet":
+        return annotated, written
+    return map_batches(annotated, partial(_add_members, id_column=columns.id, has_numbers=has_numbers), _LINE), written
+
+
+def _add_members(batches: Batches, id_column: str, *, has_numbers: bool) -> Batches:
+    """Add the columns of ADDED to lines of JSON objects, as a copy without Spark does; leave out other lines."""
+    for batch in batches:
+        lines, added = batch["value"].to_pylist(), batch.select([*ADDED]).to_pylist()
+
+        def decide(rows: Sequence[Row], added: Sequence[dict[str, object]] = added) -> Sequence[Mapping[str, object]]:
+            of_rows = [added[row.number - 1] for row in rows]
+            for row, values in zip(rows, of_rows, strict=True):
+                is_text = isinstance(row.values, DocumentError) or isinstance(find_value(row.values, id_column), str)
+                if has_numbers and not is_text and values["cluster"] is not None:
+                    values["cluster"] = int(str(values["cluster"]))
+            return of_rows
+
+        out = io.BytesIO()
+        JsonLinesFormat().rewrite(io.BytesIO("\n".join(lines).encode()), out, RowColumns(), decide, ADDED)
+        yield pa.RecordBatch.from_pydict({"value": out.getvalue().decode().split("\n")[:-1]}, arrow_schema(_LINE))
 
 
 def parts_of(*frames: DataFrame) -> Partitioning:

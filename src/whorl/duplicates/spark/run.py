@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from whorl.duplicates.contamination import ReferenceCounts, ReferenceItem
 from whorl.duplicates.input import ALL_IN_REFERENCE
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.retention import UnreadValues
 from whorl.errors import DocumentError, EngineError, EngineUnavailableError, ParameterError
+from whorl.ingest.files import Problems
+from whorl.ingest.rows.row_format import RowColumns
+from whorl.model import Document
 from whorl.operations import DuplicatesOperation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from whorl.duplicates.spark.read_files import ColumnNames
+
 #: Output formats with their Spark writer options. With `escape`, Spark escapes quotes in CSV in the usual way.
 FORMATS: dict[str, dict[str, str]] = {"json": {}, "csv": {"header": "true", "escape": '"'}, "parquet": {}}
 _PROBLEMS_SHOWN = 10
+#: Maximum number of reference items in the report, and of documents of each item.
+_ITEMS_SHOWN, _DOCUMENTS_SHOWN = 20, 10
 #: Maximum number of files to check for the text column after the job.
 _FILES_CHECKED = 100
 #: Name of Spark's folder for the files of an incomplete job.
@@ -54,7 +63,8 @@ class JobSummary:
         written: Pairs, or documents in clusters, that were written.
         files: Files without the text column, each with a message.
         unread: Values that the retention policy cannot read as dates or numbers.
-        remaining_rows: Number of rows in the copy without duplicates; None if `filtered` is not given.
+        copied: Number of rows in each folder of copies.
+        reference, items: With `reference_only`: numbers for the report, and the items in most documents.
     """
 
     documents: int
@@ -63,9 +73,11 @@ class JobSummary:
     bad_rows: int
     problems: tuple[str, ...]
     written: int
-    remaining_rows: int | None = None
+    copied: Mapping[str, int] = field(default_factory=dict)
     unread: Sequence[UnreadValues] = ()
     files: Sequence[tuple[str, str]] = ()
+    reference: ReferenceCounts | None = None
+    items: Sequence[ReferenceItem] = ()
 
 
 def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSession | None = None) -> JobSummary:
@@ -73,7 +85,8 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
 
     Args:
         paths: Files and folders on any file system that the session reads.
-        operation: `output` and `filtered` are folders that do not exist yet, `state` and `checkpoints` any folders.
+        operation: `output`, `filtered` and `annotated` are folders that do not exist yet, `state` and `checkpoints` any
+            folders.
         session: None uses the running session, or starts one.
 
     Raises:
@@ -84,32 +97,33 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         EngineError: Java is missing, or Spark failed.
     """
     options, form, output = DuplicatesOptions.from_options(operation), operation.format or "json", operation.output
-    keep, filtered, clusters = options.keep, operation.filtered, operation.clusters
+    keep, named = options.keep, [(operation.filtered, False), (operation.annotated, True)]
+    copies = [(folder, with_columns) for folder, with_columns in named if folder is not None]
     if output is None:
         raise ParameterError("Spark writes to a folder; name it as output")
     if form not in FORMATS:
         raise ParameterError(f"Spark writes {', '.join(FORMATS)}, got {form!r}")
-    if filtered is not None and not clusters:
-        raise ParameterError("--filtered is what clusters leave; leave --pairs away")
-    # In a complete cluster, each removed document is a duplicate of the kept document. In other clusters, it may be
-    # a duplicate of another removed document only.
-    complete = operation.is_complete
     if keep is not None and keep.is_by_value and not keep.column:
         raise ParameterError(f"--keep {keep} needs the column of the date on Spark: --keep {keep}:COLUMN")
+    targets = [output, *(folder for folder, _ in copies)]
+    if len({*targets}) < len(targets):
+        raise ParameterError("--output, --filtered and --annotated write a folder each; name different ones")
     with _convert_errors(), ExitStack() as locked:
         from whorl.duplicates.spark.clusters import member_by_member, nest_members
+        from whorl.duplicates.spark.contamination import SparkReferenceMatches
         from whorl.duplicates.spark.duplicates import SparkDuplicates
         from whorl.duplicates.spark.read_files import (
             ColumnNames,
+            copy_rows,
             find_file_problems,
             has_only_texts,
             read,
-            read_without,
+            require_free_columns,
             require_one_schema,
             require_rows,
         )
 
-        if filtered is not None:
+        if copies:
             require_rows(paths, operation.input)
         names = (operation.id_column, operation.text_column, operation.name_column)
         if any(names) and has_only_texts(paths, operation.input):
@@ -118,11 +132,13 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
                 "--input parquet or json; for CSV and other tables use --engine local"
             )
         own = session or _session()
-        for target in filter(None, (output, filtered)):
+        for target in targets:
             locked.enter_context(_lock_output(own, target))
             _require_new(own, target)
-        if filtered is not None:
+        if copies:
             require_one_schema(own, paths, operation.input)
+        if operation.annotated is not None:
+            require_free_columns(own, paths, operation.input)
         if operation.checkpoints is not None:
             own.sparkContext.setCheckpointDir(operation.checkpoints)
         columns = ColumnNames(
@@ -131,47 +147,85 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             operation.name_column or "name",
             None if keep is None else keep.column or None,
         )
-        # Reference documents always stay, so they need no rank.
-        known = None
-        if operation.reference:
-            known = read(own, operation.reference, operation.input, replace(columns, rank=None), is_reference=True)
-            if known.where("length(trim(text)) > 0 or length(content) > 0").isEmpty():
-                raise ParameterError(f"--reference has no text: {', '.join(operation.reference)}")
+        reference = _read_reference(own, operation, options, columns)
         # A file that is both input and reference is read only as a reference file.
-        excluded = frozenset() if known is None else frozenset(known.inputFiles())
-        documents = read(own, paths, operation.input, columns, excluded=excluded)
-        if excluded and (own_files := documents.inputFiles()) and excluded.issuperset(own_files):
+        documents = read(own, paths, operation.input, columns, excluded=reference.files)
+        if reference.files and (own_files := documents.inputFiles()) and reference.files.issuperset(own_files):
             raise ParameterError(ALL_IN_REFERENCE)
-        search = SparkDuplicates(
-            documents,
-            options,
-            reference=known,
-            state=operation.state,
-            new=operation.new,
+        search = (
+            SparkReferenceMatches(documents, reference.texts, options)
+            if operation.reference_only
+            else SparkDuplicates(
+                documents, options, reference=reference.frame, state=operation.state, new=operation.new
+            )
         )
-        rows = search.clusters_in_lists(complete=complete) if clusters else search.pairs()
-        remaining_rows = None
-        if filtered is not None:
-            rows = search.materialise(rows)
-            documents_to_remove = member_by_member(rows).where("not is_principal and not stays").select("id")
-            remaining = read_without(own, paths, operation.input, columns, documents_to_remove, excluded=excluded)
-            remaining_rows = _write(*remaining, filtered)
+        copied = dict[str, int]()
+        if copies:
+            decisions = search.materialise(search.decisions())
+        for folder, with_columns in copies:
+            rows, copy_form = copy_rows(
+                own, paths, operation.input, columns, decisions, excluded=reference.files, with_columns=with_columns
+            )
+            copied[folder] = _write(rows, copy_form, folder)
         # The output has the same format as without Spark: a cluster is one line of JSON, and a pair has no names.
-        if clusters:
-            rows = nest_members(rows) if form == "json" else member_by_member(rows).drop("stays")
-        elif form == "json":
-            rows = rows.drop("a_name", "b_name")
+        if operation.clusters:
+            found = search.clusters_in_lists(complete=operation.is_complete)
+            rows = nest_members(found) if form == "json" else member_by_member(found).drop("stays")
+        else:
+            rows = search.pairs().drop("a_name", "b_name") if form == "json" else search.pairs()
         written = _write(rows, form, output)
-        loaded = search.loaded
-        bad_rows = loaded.count_bad_rows()
-        examples = loaded.bad_rows.limit(_PROBLEMS_SHOWN).collect() if bad_rows else []
-        problems = tuple(f"{row.id or 'a row'}: {row.problem}" for row in examples)
-        unread = loaded.unread_values(options.policy)
-        files = find_file_problems(own, loaded.find_files_with_blank_rows(_FILES_CHECKED), operation.input, columns)
+        bad_rows = search.problems.count_bad_rows()
+        examples = search.problems.bad_rows.limit(_PROBLEMS_SHOWN).collect() if bad_rows else []
+        examples_in_reference = islice(map(str, reference.problems), _PROBLEMS_SHOWN)
+        blank = search.problems.find_files_with_blank_rows(_FILES_CHECKED)
+        summary = JobSummary(
+            documents=search.documents,
+            too_short=search.too_short,
+            repeated=search.repeated,
+            bad_rows=bad_rows + reference.problems.lost,
+            problems=(*examples_in_reference, *(f"{row.id or 'a row'}: {row.problem}" for row in examples)),
+            written=written,
+            copied=copied,
+            unread=search.problems.unread_values(options.policy),
+            files=find_file_problems(own, blank, operation.input, columns),
+        )
+        if isinstance(search, SparkReferenceMatches):
+            shown = search.items(_ITEMS_SHOWN, _DOCUMENTS_SHOWN) if operation.clusters else []
+            summary = replace(summary, reference=search.counts, items=shown)
         search.save_state()
         search.release()
-        counts = loaded.documents, loaded.too_short, loaded.repeated, bad_rows
-        return JobSummary(*counts, problems, written, remaining_rows, unread, files)
+        return summary
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """The reference: as texts, or as a data frame for a search among all documents; its files, as Spark names them."""
+
+    texts: Sequence[Document] = ()
+    frame: DataFrame | None = None
+    files: frozenset[str] = frozenset()
+    problems: Problems = field(default_factory=Problems)
+
+
+def _read_reference(
+    session: SparkSession, operation: DuplicatesOperation, options: DuplicatesOptions, columns: ColumnNames
+) -> _Reference:
+    from whorl.duplicates.spark.read_files import binary_files, make_frame, read, read_on_driver
+
+    if not operation.reference:
+        return _Reference()
+    if operation.reference_only or operation.reference_column:
+        names = replace(RowColumns.from_names(operation.text_column, operation.id_column), name=columns.name)
+        reader = read_on_driver(session, operation.reference, options, names, operation.reference_column)
+        texts = list(reader.reference())
+        frame = None if operation.reference_only else make_frame(session, texts)
+        files = frozenset(binary_files(session, operation.reference).inputFiles())
+        return _Reference(texts, frame, files, reader.problems)
+    # Reference documents always stay, so they need no rank.
+    frame = read(session, operation.reference, operation.input, replace(columns, rank=None), is_reference=True)
+    if frame.where("length(trim(text)) > 0 or length(content) > 0").isEmpty():
+        raise ParameterError(f"--reference has no text: {', '.join(operation.reference)}")
+    return _Reference(frame=frame, files=frozenset(frame.inputFiles()))
 
 
 def _session() -> SparkSession:
@@ -283,9 +337,8 @@ def _first_line(error: Exception) -> str:
 def summary_lines(summary: JobSummary, output: str, *, clusters: bool) -> list[str]:
     rows = "documents in clusters" if clusters else "pairs"
     lines = [f"{summary.documents:,} documents, {summary.written:,} {rows} written to {output}"]
-    if summary.remaining_rows is not None:
-        lines.append(f"{summary.remaining_rows:,} rows are left without duplicates")
-    if summary.too_short:
+    lines += [f"{rows:,} rows written to {folder}" for folder, rows in summary.copied.items()]
+    if summary.too_short and summary.reference is None:
         lines.append(f"{summary.too_short:,} of fewer words than a shingle has were not compared")
     if summary.repeated:
         lines.append(f"{summary.repeated:,} ids came more than once; of each the largest document counts")

@@ -10,7 +10,7 @@ compare documents of two blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -54,7 +54,7 @@ from whorl.model import Document
 #: Property that marks reference documents. They belong to run 0, and are not compared with each other.
 STAYS = "whorl_stays"
 REFERENCE_RUN = 0
-_IDENTITIES = "part int, largest long, identities binary, sizes binary, keys binary, runs binary"
+IDENTITIES = "part int, largest long, identities binary, sizes binary, keys binary, runs binary"
 _VERDICT = (
     "part int, documents long, too_short long, repeated long, lost long, again long, largest long, keys binary, "
     "identities binary"
@@ -115,32 +115,79 @@ class LoadedDocuments:
     def members(self) -> DataFrame:
         return self.blocks.select("part", "keys", "sizes", *arrow_schema(MEMBERS).names)
 
+    @property
+    def problems(self) -> InputProblems:
+        return InputProblems(self.blocks)
+
     def mark_as_new(self, keys: DataFrame) -> LoadedDocuments:
         """Mark the documents with the given keys as new, so that they are compared with all others."""
         rows = group_by_part(keys, self.parts, part_of="key", key="key")
         blocks = partition_by_part(cogroup_blocks(self.blocks, rows, _mark_as_new, BLOCKS, self.parts), self.parts)
         return replace(self, blocks=self.cache.materialise_in_place(blocks))
 
+
+@dataclass(frozen=True, slots=True)
+class InputProblems:
+    """Problems of the input; `rows` has the columns of PROBLEMS, and may have rows without a problem."""
+
+    rows: DataFrame
+
     @property
     def bad_rows(self) -> DataFrame:
         """The first bad rows of each partition, in the columns id and problem."""
-        return self.blocks.where("problem <> ''").select(f.col("problem_id").alias("id"), "problem")
+        return self.rows.where("problem <> ''").select(f.col("problem_id").alias("id"), "problem")
 
     def count_bad_rows(self) -> int:
-        problems = self.blocks.where("problem is not null and unread is null")
+        problems = self.rows.where("problem is not null and unread is null")
         return sum(row[0] or 0 for row in problems.agg(f.sum(f.coalesce("unlisted", f.lit(1)))).collect())
 
     def find_files_with_blank_rows(self, most: int) -> list[str]:
         """Return at most `most` of the files that have rows without a text."""
-        rows = self.blocks.where("unlisted = 0").select("problem_id").distinct().limit(most).collect()
+        rows = self.rows.where("unlisted = 0").select("problem_id").distinct().limit(most).collect()
         return sorted(row["problem_id"] for row in rows)
 
     def unread_values(self, keep: Keep) -> list[UnreadValues]:
         """Return the values that the retention policy cannot read as dates or numbers."""
         if not keep.is_by_value:
             return []
-        rows = self.blocks.where("unread is not null").select("unread", "problem_id").collect()
+        rows = self.rows.where("unread is not null").select("unread", "problem_id").collect()
         return UnreadValues.sum(UnreadValues(keep.column, keep.sought, count, first) for count, first in rows)
+
+
+class ProblemRows:
+    """Collects the problems of a partition's rows, as rows of a schema with the columns of PROBLEMS."""
+
+    def __init__(self, parts: Partitioning) -> None:
+        self._part, self._rows, self._unlisted = int(parts.names[0]), list[dict[str, Any]](), 0
+        self._unread, self._files_with_blanks = list[UnreadValues](), set[str]()
+
+    def documents(self, batches: Batches) -> Iterator[list[Document]]:
+        """Convert batches of rows to documents; note the rows that are none."""
+        for batch in batches:
+            if made := documents_in(batch, self._note, self._files_with_blanks):
+                yield made
+
+    def note_unread(self, unread: Iterable[UnreadValues]) -> None:
+        self._unread.extend(unread)
+
+    def _note(self, document_id: str | None, problem: str) -> None:
+        if len(self._rows) < PROBLEMS_LISTED:
+            self._rows.append({"problem_id": document_id, "problem": problem})
+        else:
+            self._unlisted += 1
+
+    def batches(self, schema: pa.Schema) -> Batches:
+        rows = self._rows[:]
+        if self._unlisted:
+            rows.append({"problem": "", "unlisted": self._unlisted})
+        files = sorted(self._files_with_blanks)[:PROBLEMS_LISTED]
+        rows += [{"problem_id": file, "problem": "", "unlisted": 0} for file in files]
+        rows += [
+            {"problem_id": str(values.first), "problem": "", "unread": values.count}
+            for values in UnreadValues.sum(self._unread)
+        ]
+        if rows:
+            yield pa.RecordBatch.from_pylist([{"part": self._part, **row} for row in rows], schema)
 
 
 def load_documents(
@@ -163,15 +210,9 @@ def load_documents(
     # Sort by part once, so that `cogroup_blocks` need not sort in each step.
     blocks = cache.materialise_in_place(partition_by_part(rows, parts).sortWithinPartitions("part"))
     member_rows = blocks.select("keys", "sizes", "counts", "members", "identities", "runs")
-    identities = partition_by_part(map_batches(member_rows, partial(_identities, parts=parts), _IDENTITIES), parts)
-    verdict = cache.materialise(map_batches(identities, partial(_resolve_ids, parts=parts), _VERDICT))
-    names = ("documents", "too_short", "repeated", "lost", "again")
-    # One row of each part has the counts of the part. The other rows list documents to drop, and have no counts.
-    counted = verdict.where("documents > 0").select(*names, "largest").collect()
-    counts = {name: sum(row[name] for row in counted) for name in names}
+    losers, counts = resolve_ids(map_batches(member_rows, partial(_identities, parts=parts), IDENTITIES), parts, cache)
     removed = None
     if counts["repeated"] or counts["again"]:
-        losers = verdict.where(f.length("keys") > 0)
         step = partial(_without_replaced, scheme=scheme, parts=parts, since=run.since)
         left = cogroup_blocks(blocks, losers, step, BLOCKS, parts)
         blocks = cache.materialise_in_place(partition_by_part(left, parts))
@@ -179,30 +220,37 @@ def load_documents(
             members = blocks.select("part", "members")
             removed = cache.materialise(cogroup_blocks(members, losers, _find_removed_keys, "key long", parts))
     sums = (counts["documents"], counts["too_short"], counts["repeated"])
-    largest = max((row["largest"] for row in counted), default=0)
-    return LoadedDocuments(blocks, parts, scheme, *sums, largest, removed, cache)
+    return LoadedDocuments(blocks, parts, scheme, *sums, counts["largest"], removed, cache)
+
+
+def resolve_ids(
+    identities: DataFrame, parts: Partitioning, cache: MaterialisedRows
+) -> tuple[DataFrame, dict[str, int]]:
+    """Choose one document for each id: the largest of the last run that read the id.
+
+    Args:
+        identities: Hashed ids of documents, with their sizes, keys and runs, in the columns of IDENTITIES.
+
+    Returns:
+        A data frame that lists the other documents in its columns keys and identities, and numbers of documents.
+    """
+    partitioned = partition_by_part(identities, parts)
+    verdict = cache.materialise(map_batches(partitioned, partial(_resolve_ids, parts=parts), _VERDICT))
+    names = ("documents", "too_short", "repeated", "lost", "again")
+    # One row of each part has the counts of the part. The other rows list documents to drop, and have no counts.
+    counted = verdict.where("documents > 0").select(*names, "largest").collect()
+    counts = {name: sum(row[name] for row in counted) for name in names}
+    counts["largest"] = max((row["largest"] for row in counted), default=0)
+    return verdict.where(f.length("keys") > 0), counts
 
 
 def _sketch_rows(batches: Batches, sketching: Sketching, parts: Partitioning, run: RunNumber) -> Batches:
     """Convert rows to rows of BLOCKS: documents with their sketches by part, then bad rows and unread values."""
-    problems: list[dict[str, Any]] = []
-    first, unlisted, unread, blank = int(parts.names[0]), 0, list[UnreadValues](), set[str]()
-
-    def note(document_id: str | None, problem: str) -> None:
-        nonlocal unlisted
-        if len(problems) < PROBLEMS_LISTED:
-            problems.append({"part": first, "problem_id": document_id, "problem": problem})
-        else:
-            unlisted += 1
-
-    def portions() -> Iterator[list[Document]]:
-        for batch in batches:
-            if made := documents_in(batch, note, blank):
-                yield made
+    problems = ProblemRows(parts)
 
     def sketched() -> Iterator[_SketchedDocuments]:
-        for portion, made in sketching.sketch(portions()):
-            unread.extend(made.unread)
+        for portion, made in sketching.sketch(problems.documents(batches)):
+            problems.note_unread(made.unread)
             runs = [REFERENCE_RUN if STAYS in document.properties else run.number for document in portion]
             texts = (document.text for document in portion)
             digests = text_digests(texts) if run.is_saved else np.zeros(len(portion), np.uint64)
@@ -210,16 +258,7 @@ def _sketch_rows(batches: Batches, sketching: Sketching, parts: Partitioning, ru
 
     for several in chunks(sketched(), _weight, _HASHES_AT_ONCE):
         yield _block_rows_of(several, sketching.sketch_scheme, parts, run.since)
-    if unlisted:
-        problems.append({"part": first, "problem": "", "unlisted": unlisted})
-    files = sorted(blank)[:PROBLEMS_LISTED]
-    problems += [{"part": first, "problem_id": file, "problem": "", "unlisted": 0} for file in files]
-    problems += [
-        {"part": first, "problem_id": str(values.first), "problem": "", "unread": values.count}
-        for values in UnreadValues.sum(unread)
-    ]
-    if problems:
-        yield pa.RecordBatch.from_pylist(problems, arrow_schema(BLOCKS))
+    yield from problems.batches(arrow_schema(BLOCKS))
 
 
 def _weight(documents: _SketchedDocuments) -> int:
