@@ -46,7 +46,7 @@ def command(*arguments: str) -> DuplicatesCommand:
         (["--within-column", "lang"], "PATHs"),
         (["--text-column", "lang", "--store", "s"], "PATHs"),
         (["nothing://a/b"], "cannot be reached"),
-        (["a.txt", "--engine", "spark", "-o", "out", "--within-column", "lang"], "--within-column"),
+        (["a.txt", "--engine", "spark", "-o", "out", "--level", "line"], "--level line is for --engine local"),
         (["a.txt", "--pairs", "--complete"], "--complete"),
         (["a.txt", "--pairs", "--versions"], "--versions"),
         (["a.txt", "--write-ids"], "no PATHs"),

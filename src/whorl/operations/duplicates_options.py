@@ -152,7 +152,7 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
         absent=only("cli", "python", because="the service shares its processors among requests"),
     )
     engine: Literal["local", "spark"] = option(
-        "With spark, Spark reads PATHs and writes to FILE, which is a folder.", default="local", absent=_SPARK
+        "With spark, Spark reads PATHs and writes to FILE; each FILE is a folder.", default="local", absent=_SPARK
     )
     input: Literal["parquet", "json", "text"] | None = option(
         "With --engine spark: the format of PATHs.  [default: by their names, otherwise text]", absent=_SPARK
@@ -173,8 +173,7 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
         "reference_only": "recall complete state new versions date words characters common_above boilerplate "
         "ignore_common",
         "passages": "metric threshold recall state shingle characters common_above boilerplate",
-        "spark": "follow_links exclude delete_list versions within level workers common_above boilerplate "
-        "ignore_common",
+        "spark": "follow_links exclude versions level workers common_above boilerplate ignore_common",
         "local": "input name_column checkpoints",
     }
 

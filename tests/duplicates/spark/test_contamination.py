@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -217,6 +218,55 @@ def test_only_the_most_frequent_items_are_shown(spark: SparkSession, tmp_path: P
     assert expected.count(" is in ") == 20
     assert "… and 2 more" in expected
     assert invoke(*options, "--engine", "spark", "-o", tmp_path / "out").stdout == expected
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("column", ["lang", "more.n"])
+def test_only_equal_values_are_compared(spark: SparkSession, tmp_path: Path, form: str, column: str) -> None:
+    """
+    With --within-column, pairs have equal values in it, or none, as in process: with --reference-only, and among all
+    documents.
+    """
+    item = "a question that has more than eight words in all of its versions"
+    values: list[dict[str, Any]] = [
+        {"lang": lang, "more": {} if number is None else {"n": number}}
+        for lang, number in (("en", 17), ("de", 2**60 + 1), (None, None))
+    ]
+    exam = write_rows(
+        tmp_path / f"exam.{form}", [{"id": f"q{at}", "text": item, **own} for at, own in enumerate(values)]
+    )
+    rows = [{"id": f"{at}-{copy}", "text": item, **own} for at, own in enumerate(values) for copy in range(2)]
+    rows.append({"id": "other", "text": item, "lang": "fr", "more": {"n": 2**60}})
+    options = [write_rows(tmp_path / f"rows.{form}", rows), "--within-column", column, "--pairs"]
+    for more in (["--reference", exam, "--reference-only"], ["--reference", exam], []):
+        outputs = []
+        for engine in ENGINES:
+            out = tmp_path / f"{engine} {len(more)}"
+            invoke(*options, *more, "--engine", engine, "--format", "json", "-o", out)
+            outputs.append({pair_of_line(line) for file in files_of(out) for line in file.open(encoding="utf-8")})
+        assert outputs[0] == outputs[1]
+        assert len(outputs[0]) == {3: 6, 2: 9, 0: 3}[len(more)]
+    target = ["--engine", "spark", "-o", tmp_path / "none"]
+    done = invoke(*options[:1], "--within-column", "tongue", *target, status=2)
+    assert re.search("no column tongue|no document has a value in the column 'tongue'", done.stderr)
+
+
+def test_ids_to_delete(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    The list has the ids that it has in process, one on each line, without ids that a reader might split.
+    """
+    paths, exam, rows, _ = make_sets(tmp_path, "jsonl")
+    write_rows(paths, [*rows, {"id": "line\u2028break", "text": rows[0]["text"]}])
+    options = [paths, "--reference", exam, "--reference-only", "--keep", "first", *COLUMNS]
+    invoke(*options, "--delete-list", tmp_path / "local", "-o", tmp_path / "pairs.jsonl")
+    done = invoke(*options, "--delete-list", tmp_path / "spark", "--engine", "spark", "-o", tmp_path / "out")
+    lists = [
+        sorted(line for file in files_of(tmp_path / engine) for line in file.read_text("utf-8").splitlines())
+        for engine in ENGINES
+    ]
+    assert lists[0] == lists[1]
+    assert f"{len(lists[0])} ids listed, 1 left out for their line breaks" in done.stderr
+    assert len(lists[0]) > 10
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -190,7 +190,7 @@ def test_annotated_copies(spark: SparkSession, tmp_path: Path, form: str, ids: t
         pairs = ["--pairs"] if form == "parquet" else []
         target = ["--engine", engine, "-o", str(tmp_path / f"{engine} out"), "--annotated", str(folder)]
         done = CliRunner().invoke(main, [*arguments, *pairs, *target])
-        assert done.exit_code == (form == "jsonl"), done.output
+        assert done.exit_code == 0, done.output
         if form == "parquet":
             copies.append([row for part in files_of(folder) for row in parquet.read_table(part).to_pylist()])
         else:

@@ -94,7 +94,7 @@ class SparkDuplicates:
         if reference is not None:
             reference = reference.withColumn(STAYS, f.lit(True))
             documents = documents.unionByName(reference, allowMissingColumns=True)
-        sketching = Sketching(replace(options, date=None, within=None), FILES_SCHEME)
+        sketching = Sketching(replace(options, date=None), FILES_SCHEME)
         read = [documents] if earlier is None else [documents, earlier]
         self.loaded = load_documents(documents, sketching, parts_of(*read), self._run, earlier)
         self._found, self._clusters = list[DataFrame](), dict[bool, DataFrame]()

@@ -51,7 +51,9 @@ class SearchState:
         self._path, self._folder = path, _Folder(session, path)
         self._description: dict[str, Any] = {
             "format": _FORMAT,
-            "origin": description_of_options(DuplicatesOptions(scheme=options.scheme, keep=options.keep)),
+            "origin": description_of_options(
+                DuplicatesOptions(scheme=options.scheme, keep=options.keep, within=options.within)
+            ),
             "sketches": FILES_SCHEME.name,
             "question": f"{'links' if options.spanning_only else 'pairs'} of {options.pairs}",
         }

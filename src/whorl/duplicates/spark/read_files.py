@@ -16,11 +16,23 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegralType, NullType, StringType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    DateType,
+    FractionalType,
+    IntegralType,
+    NullType,
+    NumericType,
+    StringType,
+    StructType,
+)
 
 from whorl.duplicates.input import InputReader
 from whorl.duplicates.input import require_free_columns as require_free_names
 from whorl.duplicates.options import DuplicatesOptions
+from whorl.duplicates.sketching import group_of
 from whorl.duplicates.spark.arrow_blocks import Batches, Partitioning, arrow_schema, map_batches
 from whorl.duplicates.write_copies_of_files import ADDED
 from whorl.errors import DocumentError, ParameterError
@@ -56,13 +68,19 @@ _LOCAL = "^file:(//)?"
 class ColumnNames:
     """Names of the input's columns or JSON fields; a nested field is named by its path (see `find_value`).
 
-    `rank` is the column of the retention policy.
+    `rank` is the column of the retention policy. Documents are compared if they have the same value in the column
+    `within`.
     """
 
     id: str = "id"
     text: str = "text"
     name: str = "name"
     rank: str | None = None
+    within: str | None = None
+
+    @property
+    def properties(self) -> list[str]:
+        return list(dict.fromkeys(filter(None, (self.rank, self.within))))
 
 
 def read(
@@ -142,7 +160,7 @@ def _parquet(session: SparkSession, paths: Sequence[str], columns: ColumnNames) 
         is_folder = not re.search(r"[*?\[{]", path) and sum(map(len, by_schema.values())) > 1
         reader = session.read.option("basePath", path) if is_folder else session.read
         frames += [reader.parquet(*map(_escape_pattern, files)) for files in by_schema.values()]
-    for name in filter(None, (columns.id, columns.text, columns.rank)):
+    for name in (columns.id, columns.text, *columns.properties):
         lacking = [not has_column(_example_row(frame.schema), name) for frame in frames]
         if not all(lacking):
             frames = [
@@ -257,9 +275,9 @@ def _require_texts(session: SparkSession, paths: Sequence[str]) -> None:
 def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> DataFrame:
     """Return the documents of a data frame, in the same columns as `read`."""
     row = _example_row(frame.schema)
-    missing = [path for path in (columns.id, columns.text, columns.rank) if path and not has_column(row, path)]
+    missing = [path for path in (columns.id, columns.text, *columns.properties) if not has_column(row, path)]
     if missing:
-        error = ParameterError if missing == [columns.rank] else DocumentError
+        error = ParameterError if {*missing} <= {*columns.properties} else DocumentError
         known = [path for path in column_paths(row) if path not in (_PLACE, _BROKEN)]
         raise error(f"there is no column {', '.join(missing)}; those there are: {', '.join(known)}")
     RowColumns(columns.text).require_text(row)
@@ -269,7 +287,8 @@ def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> Data
         name.cast("string").alias("name"),
         _text_column(frame, columns.text).alias("text"),
         f.lit(None).cast("binary").alias("content"),
-        *([_cast_comparable(frame, columns.rank)] if columns.rank else []),
+        *([_cast_rank(frame, columns.rank)] if columns.rank else []),
+        *([_cast_group(frame, columns.within)] if columns.within and columns.within != columns.rank else []),
         *([frame[_PLACE]] if _PLACE in frame.columns else []),
     )
 
@@ -317,16 +336,31 @@ def _nested_texts(value: Column, kind: DataType, names: Sequence[str]) -> Column
     return f.array(value.cast("string"))
 
 
-def _cast_comparable(frame: DataFrame, path: str) -> Column:
+def _cast_rank(frame: DataFrame, path: str) -> Column:
     """Cast a column for comparisons: dates to strings, numbers to floats."""
     column = _column(frame, path)
     kind = frame.select(column).schema[0].dataType.typeName()
     return column.cast("string" if kind in ("string", "date") else "double").alias(path.replace(".", _DOT))
 
 
+def _cast_group(frame: DataFrame, path: str) -> Column:
+    """Cast a column to strings; a whole float counts as an integer, as in `group_of`."""
+    column = _column(frame, path)
+    kind = frame.select(column).schema[0].dataType
+    if not isinstance(kind, StringType | NumericType | DateType):
+        raise ParameterError(
+            f"column {path!r} has values of the type {kind.simpleString()}; on Spark --within-column takes a column of "
+            "texts, numbers or dates"
+        )
+    text = column.cast("string")
+    if isinstance(kind, FractionalType):
+        whole = column.try_cast("decimal(38, 0)")
+        text = f.when(whole == column, whole.cast("string")).otherwise(f.nullif(text, f.lit("NaN")))
+    return text.alias(path.replace(".", _DOT))
+
+
 def _json(session: SparkSession, paths: Sequence[str], columns: ColumnNames) -> DataFrame:
-    own = [columns.rank] if columns.rank else []
-    names = [columns.id, columns.text, columns.name, *own]
+    names = [columns.id, columns.text, columns.name, *columns.properties]
     read = session.read.schema(_json_schema([*names, _BROKEN])).option("columnNameOfCorruptRecord", _BROKEN)
     rows = read.json(list(paths))
     for name in dict.fromkeys(names):
@@ -430,11 +464,13 @@ def _find_files(session: SparkSession, paths: Iterable[str], on_problem: OnProbl
         yield FoundFile(_SparkFile(session, unquote(address)), PurePosixPath(PurePosixPath(address).name))
 
 
-def make_frame(session: SparkSession, documents: Iterable[Document]) -> DataFrame:
+def make_frame(session: SparkSession, documents: Iterable[Document], within: str | None = None) -> DataFrame:
     """Return documents in the columns of `read`."""
-    rows = [(document.id, document.name, document.text) for document in documents]
-    frame = session.createDataFrame(rows, "id string, name string, text string")
-    return frame.withColumn("content", f.lit(None).cast("binary"))
+    rows = [
+        (document.id, document.name, document.text, group_of(document, within) or None, None) for document in documents
+    ]
+    frame = session.createDataFrame(rows, "id string, name string, text string, group string, content binary")
+    return frame.withColumnRenamed("group", within.replace(".", _DOT)) if within else frame.drop("group")
 
 
 class _SparkFile:
@@ -459,6 +495,14 @@ class _SparkFile:
     def _content(self) -> bytes:
         (row,) = binary_files(self._session, [_escape_pattern(self._address)]).select("content").collect()
         return bytes(row.content)
+
+
+def require_values(documents: DataFrame, within: str | None) -> None:
+    """Raise ParameterError if no document of `read` has a value in the column `within`, so all would be compared."""
+    if within is not None and documents.where(_column(documents, within.replace(".", _DOT)).isNotNull()).isEmpty():
+        raise ParameterError(
+            f"no document has a value in the column {within!r}; name another one (--within-column COLUMN)"
+        )
 
 
 def require_rows(paths: Sequence[str], form: str | None) -> None:

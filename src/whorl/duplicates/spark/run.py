@@ -64,6 +64,7 @@ class JobSummary:
         files: Files without the text column, each with a message.
         unread: Values that the retention policy cannot read as dates or numbers.
         copied: Number of rows in each folder of copies.
+        listed: Number of ids in the delete list, and of ids left out of it; None without a list.
         reference, items: With `reference_only`: numbers for the report, and the items in most documents.
     """
 
@@ -74,6 +75,7 @@ class JobSummary:
     problems: tuple[str, ...]
     written: int
     copied: Mapping[str, int] = field(default_factory=dict)
+    listed: tuple[int, int] | None = None
     unread: Sequence[UnreadValues] = ()
     files: Sequence[tuple[str, str]] = ()
     reference: ReferenceCounts | None = None
@@ -85,8 +87,8 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
 
     Args:
         paths: Files and folders on any file system that the session reads.
-        operation: `output`, `filtered` and `annotated` are folders that do not exist yet, `state` and `checkpoints` any
-            folders.
+        operation: `output`, `filtered`, `annotated` and `delete_list` are folders that do not exist yet, `state` and
+            `checkpoints` any folders.
         session: None uses the running session, or starts one.
 
     Raises:
@@ -105,9 +107,11 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         raise ParameterError(f"Spark writes {', '.join(FORMATS)}, got {form!r}")
     if keep is not None and keep.is_by_value and not keep.column:
         raise ParameterError(f"--keep {keep} needs the column of the date on Spark: --keep {keep}:COLUMN")
-    targets = [output, *(folder for folder, _ in copies)]
+    targets = [output, *(folder for folder, _ in copies), *filter(None, [operation.delete_list])]
     if len({*targets}) < len(targets):
-        raise ParameterError("--output, --filtered and --annotated write a folder each; name different ones")
+        raise ParameterError(
+            "--output, --filtered, --annotated and --delete-list write a folder each; name different ones"
+        )
     with _convert_errors(), ExitStack() as locked:
         from whorl.duplicates.spark.clusters import member_by_member, nest_members
         from whorl.duplicates.spark.contamination import SparkReferenceMatches
@@ -121,6 +125,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             require_free_columns,
             require_one_schema,
             require_rows,
+            require_values,
         )
 
         if copies:
@@ -146,12 +151,14 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             operation.text_column or "text",
             operation.name_column or "name",
             None if keep is None else keep.column or None,
+            options.within,
         )
         reference = _read_reference(own, operation, options, columns)
         # A file that is both input and reference is read only as a reference file.
         documents = read(own, paths, operation.input, columns, excluded=reference.files)
         if reference.files and (own_files := documents.inputFiles()) and reference.files.issuperset(own_files):
             raise ParameterError(ALL_IN_REFERENCE)
+        require_values(documents, options.within)
         search = (
             SparkReferenceMatches(documents, reference.texts, options)
             if operation.reference_only
@@ -159,9 +166,11 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
                 documents, options, reference=reference.frame, state=operation.state, new=operation.new
             )
         )
-        copied = dict[str, int]()
-        if copies:
+        copied, listed = dict[str, int](), None
+        if copies or operation.delete_list:
             decisions = search.materialise(search.decisions())
+        if operation.delete_list:
+            listed = _write_list(decisions.where("not is_principal").select("id"), operation.delete_list)
         for folder, with_columns in copies:
             rows, copy_form = copy_rows(
                 own, paths, operation.input, columns, decisions, excluded=reference.files, with_columns=with_columns
@@ -186,6 +195,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             problems=(*examples_in_reference, *(f"{row.id or 'a row'}: {row.problem}" for row in examples)),
             written=written,
             copied=copied,
+            listed=listed,
             unread=search.problems.unread_values(options.policy),
             files=find_file_problems(own, blank, operation.input, columns),
         )
@@ -218,7 +228,7 @@ def _read_reference(
         names = replace(RowColumns.from_names(operation.text_column, operation.id_column), name=columns.name)
         reader = read_on_driver(session, operation.reference, options, names, operation.reference_column)
         texts = list(reader.reference())
-        frame = None if operation.reference_only else make_frame(session, texts)
+        frame = None if operation.reference_only else make_frame(session, texts, options.within)
         files = frozenset(binary_files(session, operation.reference).inputFiles())
         return _Reference(texts, frame, files, reader.problems)
     # Reference documents always stay, so they need no rank.
@@ -308,6 +318,12 @@ def _write(rows: DataFrame, form: str, output: str) -> int:
     return int(seen.get["rows"])
 
 
+def _write_list(ids: DataFrame, folder: str) -> tuple[int, int]:
+    """Write ids, one on each line; return the numbers of written ids, and of ids that have line breaks."""
+    has_line_break = ids["id"].rlike("[\u2028\u2029]")
+    return _write(ids.where(~has_line_break), "text", folder), ids.where(has_line_break).count()
+
+
 @contextmanager
 def _convert_errors() -> Iterator[None]:
     try:
@@ -338,6 +354,8 @@ def summary_lines(summary: JobSummary, output: str, *, clusters: bool) -> list[s
     rows = "documents in clusters" if clusters else "pairs"
     lines = [f"{summary.documents:,} documents, {summary.written:,} {rows} written to {output}"]
     lines += [f"{rows:,} rows written to {folder}" for folder, rows in summary.copied.items()]
+    if summary.listed is not None:
+        lines.append(f"{summary.listed[0]:,} ids listed, {summary.listed[1]:,} left out for their line breaks")
     if summary.too_short and summary.reference is None:
         lines.append(f"{summary.too_short:,} of fewer words than a shingle has were not compared")
     if summary.repeated:
