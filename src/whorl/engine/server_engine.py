@@ -142,7 +142,8 @@ class _PlainConnection(HTTPConnection):
 
     def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as in urllib3's own class
         response = super().getresponse()
-        # The final response after an interim response (1xx) would be read as the answer to the next request.
+        # Reject an interim response (1xx): the final response, which follows it, would be taken for the response to the
+        # next request.
         if response.status < 200:
             raise ProtocolError(f"interim response {response.status}")
         # Proxies disagree about which of the two headers counts (request smuggling; RFC 9112, 6.3), so reject both.
@@ -319,7 +320,7 @@ def guard_response(function: _Function) -> _Function:
     EngineResponseError instead. The first argument is a client, or an object with a client in `_client`.
     """
 
-    # A context manager would add a microsecond to each of the dozens of guarded calls in a search.
+    # Do not use a context manager here: it would add a microsecond to each of the dozens of guarded calls in a search.
     @wraps(function)
     def guarded(self: Any, *args: Any, **arguments: Any) -> Any:
         try:

@@ -100,9 +100,9 @@ def _make_clause(piece: Piece) -> ast.Clause:
 
 
 def _make_clauses(clauses: Sequence[ast.Clause], span: Span) -> ast.Clauses:
-    """Return one node for several clauses; without a required clause, add a clause that matches all documents.
+    """Return one node for several clauses. If none is required, add a clause that matches all documents.
 
-    A clause with | thus stays optional. Source: Alfresco's LuceneConjunction.addComponent.
+    So a clause with | stays optional. Source: Alfresco's LuceneConjunction.addComponent.
     """
     is_required = any(clause.occur is ast.Occur.MUST for clause in clauses)
     everything = () if is_required else (ast.Clause(ast.Occur.MUST, ast.Everything(span)),)

@@ -254,7 +254,7 @@ def _check_text(query: str, longest: int) -> None:
 
 
 _WORDS = frozenset({"WORD", "ADDRESS", "PHRASE"})
-# Each of these tokens makes one leaf of the tree; a token of `_JOINS` turns two leaves into one.
+# Tokens that each become one leaf of the tree. A token of `_JOINS` joins two leaves into one.
 _LEAVES = _WORDS | {"QUALIFIED_NAME", "RANGE_START", "EVERYTHING", "ID", "TEMPLATE", "TEMPLATE_GROUP"}
 # In Alfresco's grammar, up to `_PIECES_OF_A_WORD` of these tokens form a word. So `TokenChecks` accepts some queries
 # with too many clauses, and the builder counts the leaves exactly.

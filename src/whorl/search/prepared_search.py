@@ -355,7 +355,7 @@ class PreparedQuery:
     def snippets(self, ids: Collection[str]) -> Iterator[tuple[str, Snippet]]:
         """Yield the ids of hits whose texts contain words of the query, each with a snippet.
 
-        Hits without a stored text are left out, and the last hits if the texts are too long in total.
+        Leave out hits without a stored text. If the texts are too long in total, also leave out the last hits.
         """
         from whorl.search.highlighting import snippet, word_clauses
         from whorl.search.similar.compare_hit_texts import texts_of_page

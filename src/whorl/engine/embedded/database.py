@@ -338,7 +338,7 @@ class RecordDatabase:
 
     @contextmanager
     def writing(self, texts: Iterable[str] = ()) -> Iterator[None]:
-        """Run the `with` block in a transaction. Until the store has a compression dictionary, `texts` train one."""
+        """Run the `with` block in a transaction. If the store lacks a compression dictionary, train one on `texts`."""
         try:
             with self._transaction():
                 self._field_changes.clear()
@@ -372,7 +372,7 @@ class RecordDatabase:
                 raise
 
     def _write_field_counts(self) -> None:
-        """Update the number of documents with each field after this transaction; remove fields that no document has."""
+        """Save the changed numbers of documents with each field; remove fields that no document has."""
         for name, change in self._field_changes.items():
             if not change:
                 continue

@@ -144,7 +144,7 @@ class TokenIndex:
         self._documents_written, self._final_merge_size = 0, 0
 
     def snapshot(self) -> TokenSnapshot:
-        """Return the current snapshot; raise IndexBrokenError if the index is damaged or of another store."""
+        """Return the current snapshot; raise IndexBrokenError if the index is damaged or belongs to another store."""
         with self._lock:
             while True:
                 # A new manifest may have the same inode and times as the previous manifest, so compare the bytes.

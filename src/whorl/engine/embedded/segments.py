@@ -95,7 +95,10 @@ def unpack(words: Packed, width: int) -> Packed:
 
 
 def unpack_at(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], width: int) -> Packed:
-    """Unpack the numbers at some positions; `raw` has the words of `pack`, little-endian, and at least 9 more bytes."""
+    """Unpack the numbers at some positions.
+
+    `raw` has the words that `pack` returned, in little-endian order, and then at least 9 more bytes.
+    """
     bits = positions * width
     at, shifts = bits >> 3, (bits & 7).astype(np.uint64)
     # A view with a stride of one byte reads unaligned words.

@@ -228,7 +228,7 @@ def passage_postings(snapshot: TokenSnapshot, hashes: Numbers) -> PassagePosting
 
 
 def shared_counts(snapshot: TokenSnapshot, kind: int, wanted: Tokens, numbers: Numbers) -> Numbers:
-    """For each document in `numbers`, count its tokens in `wanted`; both arrays ascend, without repetitions."""
+    """For each document in `numbers`, count its tokens in `wanted`. Both arrays are ascending and distinct."""
     (matches,) = _match_queries(snapshot, kind, [_TokenQuery(wanted.tolist())])
     return _values_of(numbers, matches.numbers, matches.scores)
 

@@ -95,8 +95,8 @@ def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> Tant
     """Translate a bound plan into a query. If the reader is None, the query only describes the plan."""
     tests = [leaf for leaf in leaves(plan.root) if isinstance(leaf, Test)]
     if reader is not None and any(not isinstance(test, Words) or test.slop for test in tests):
-        # First translate without a reader, to check the limits before any automaton is built: each takes a few
-        # milliseconds.
+        # First translate without a reader, to check the limits before any automaton is built, because building an
+        # automaton takes a few milliseconds.
         PlanTranslator(profile, None).translate_node(plan.root)
     return PlanTranslator(profile, reader).translate_node(plan.root)
 
@@ -391,7 +391,7 @@ class PlanTranslator:
     ) -> Query:
         """Return a query for all terms above `low`, and for `low` itself if the range `test` includes it.
 
-        `field_and_prefix` and `fits` are as in `_matching_terms`.
+        `_matching_terms` describes `field_and_prefix` and `fits`.
         """
         field, prefix = field_and_prefix
         expressions, beginning = split_range_above(low, is_included=test.includes_low)

@@ -125,7 +125,7 @@ def _opensearch_command(
     directory: Path, server: Server, nodes: int, port: int, heap: str, cache: Path | None
 ) -> list[str]:
     return [
-        # The runner does not stop when its standard input ends, but the watcher does, and stops the runner.
+        # When the standard input ends, the runner continues. So start it through the watcher, which then stops it.
         *(sys.executable, "-c", _WATCH),
         *java_command(find_java(server), heap, str(fetch_jars(server, cache)[0].parent / "*")),
         *(_MAIN, "-basePath", str(directory / "nodes"), "-numOfNode", str(nodes)),

@@ -54,7 +54,7 @@ from whorl.query.plan.nodes import BoundPlan
 CONFLICT, _MISSING = 409, 404
 #: Maximum number of clusters to count in one request.
 _COUNTED_AT_ONCE = 10_000
-#: No optional fields, for queries about the required fields alone.
+#: Features of an index without optional fields, for queries that concern only the required fields.
 _NO_FEATURES = IndexFeatures(minhash=False)
 _LABEL_FIELDS: Json = {"_source": False, "docvalue_fields": list(CLUSTER_FIELDS)}
 

@@ -239,8 +239,8 @@ class IndexClient:
         accepts no changes of its documents.
 
         If this client has seen the index before, a missing index is an error: the caller must not create it again,
-        empty, because an alias may be about to move. `fields` is a pattern for the names of the fields to return, in
-        addition to `_source` and `_meta`.
+        empty, because an alias may just be moving to another index. `fields` is a pattern for the names of the fields
+        to return, in addition to `_source` and `_meta`.
         """
         mappings = f"*.mappings.properties.{fields},*.mappings._source,*.mappings._meta"
         parts = f"{mappings},*.settings.index.uuid,*.data_stream"
@@ -301,7 +301,7 @@ class IndexClient:
         try:
             groups = self.send("GET", "/_cluster/settings", flat_settings="true", include_defaults="true")
         except EngineResponseError:
-            # A managed service does not show its settings.
+            # A managed service may refuse to show its settings.
             return None
         return next((group[name] for group in groups.values() if isinstance(group, dict) and name in group), None)
 
@@ -396,7 +396,8 @@ class IndexClient:
 
 def _names_index(parts: SplitResult) -> object:
     path, _, index = parts.path.strip("/").rpartition("/")
-    # A plain URL with a path is Solr's; `index/_search` is a request.
+    # Only a URL with a prefix such as `opensearch+` may have a path, because a plain URL with a path belongs to Solr. A
+    # last part such as `_search` is a request, not an index.
     is_path_allowed = "+" in parts.scheme and not index.startswith("_")
     return _SCHEMES.fullmatch(parts.scheme) and index and (not path or is_path_allowed)
 
@@ -408,7 +409,7 @@ def address(hit: Json) -> Json:
 
 
 def _divide(changes: Sequence[tuple[Json, Json | None]]) -> Iterator[list[_EncodedChange]]:
-    """Encode bulk changes, and yield them in portions of at most `MOST_BULK_BYTES`; a larger change is a portion."""
+    """Encode bulk changes, and yield them in portions of at most `MOST_BULK_BYTES`; send a larger change alone."""
     portion, size = list[_EncodedChange](), 0
     for change in changes:
         lines = b"".join(json_bytes(part) + b"\n" for part in change if part)

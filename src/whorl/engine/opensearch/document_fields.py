@@ -316,7 +316,10 @@ def encode_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
 
 
 def minhash_letters(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
-    """Return the ASCII codes of the terms of `encode_minhash`, and a letter to drop: an array of shape (tokens, 12)."""
+    """Return the ASCII codes of the terms of `encode_minhash`, as an array of shape (tokens, 12).
+
+    The last of the 12 letters is not part of the term.
+    """
     padded = np.zeros((len(numbers), 9), dtype=np.uint8)
     padded[:, :8] = numbers.astype(">u8").view(np.uint8).reshape(-1, 8)
     # Nine bytes become twelve letters. The last letter encodes only the padding.
@@ -352,7 +355,7 @@ def word_terms(field: str, words: JoinedWords) -> bytes:
 
 
 def _prefix_encoded(field: str, words: bytes) -> bytes:
-    """Add the field's prefix to words that are encoded as JSON, because escaping it for each word takes long."""
+    """Add the field's prefix to words that are already encoded as JSON; encode the prefix only once, to save time."""
     before = orjson.dumps(_field_prefix(field))[1:-1]
     return b'"%b%b"' % (before, words.replace(b" ", b" " + before)) if words else b""
 

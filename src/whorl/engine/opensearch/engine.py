@@ -150,7 +150,8 @@ class OpenSearchEngine(ServerEngine):
         rows = zip(actions, batch, fields, strict=True)
         changes = [(action, {**source(document, self._names), **own}) for action, document, own in rows]
         refused = self._client.bulk(changes)
-        # A retry after a lost response conflicts with its own first write, so accept documents with the right digest.
+        # If the response to a write was lost, the retry conflicts with the first attempt. So accept documents with the
+        # right digest.
         stored = self.digests([document_id for document_id, status, _ in refused if status == CONFLICT])
         written = {document.id for document in batch if document.has_digest(stored.get(document.id))}
         for document_id, status, reason in refused:
@@ -198,7 +199,8 @@ class OpenSearchEngine(ServerEngine):
                 raise EngineResponseError(f"{self._client.url} does not delete {document_id!r}: {reason}")
         if actions:
             self.refresh()
-        # A retry after a lost response conflicts with its own first deletion, so count only documents that still exist.
+        # If the response to a deletion was lost, the retry conflicts with the first attempt. So count only refused
+        # documents that still exist.
         return len(actions) - len(self._client.documents([document_id for document_id, *_ in refused], False))
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:

@@ -179,7 +179,8 @@ class IndexTokens(NamedTuple):
 
     Args:
         foreign: Reader of the cluster's tokens; None if the index has whorl's fields, or no MinHash field.
-        has_own: Whether FINGERPRINT looks up whorl's tokens; also True if the index lacks all fields of whorl.
+        has_own: Whether FINGERPRINT looks up whorl's tokens; also True if the index has neither whorl's fields nor a
+            MinHash field.
     """
 
     foreign: ForeignSignatures | None

@@ -112,7 +112,7 @@ def _require_possible(client: SolrClient, schema: Schema, names: FieldNames, pas
     """Raise an error if the collection has passage hashes of another scheme, or shingles longer than passages."""
     if schema.passage_scheme:
         schema.passage_scheme.require(passages, client.url)
-    # `lacks_passages` takes a text without shingles as too short for passages, so a passage must be as long as a
+    # `lacks_passages` treats a text without shingles as too short for passages, so a passage must be as long as a
     # shingle.
     if passages.run_words < (longest := schema.shingle_size(names.minhash)):
         problem = f"the shingles of {client.url} have {longest} words, so its passages cannot have {passages.run_words}"
@@ -126,7 +126,7 @@ def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | N
     A user property of the collection stores this folder. If the property is missing, save the folder that `choose`
     returns; Solr then reloads the collection.
     """
-    # Collections of a SolrCloud may share one configuration, so the property's name ends with the collection's.
+    # Collections of a SolrCloud may share one configuration, so the property's name ends with the collection's name.
     name = f"whorl_file_base.{client.url.rpartition('/')[2]}"
     # If the user may not read or change the configuration, continue without a base folder.
     with suppress(EngineResponseError):

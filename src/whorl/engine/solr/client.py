@@ -169,7 +169,7 @@ class SolrClient:
         self._send("POST", "update", {}, b"{" + b",".join(members) + b"}")
 
     def commit(self) -> None:
-        # pysolr's commit would send XML, and Solr would respond with XML.
+        # Do not use pysolr's commit, which sends XML and expects XML in the response.
         self.post("update", {"commit": {}})
 
     def reload(self) -> None:

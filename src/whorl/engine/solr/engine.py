@@ -217,8 +217,8 @@ class SolrEngine(ServerEngine):
                 raise DocumentError(f"Solr refuses it: {error.detail}") from error
             if error.status != 409:
                 raise
-            # A retry after a lost response conflicts with its own first write, and Solr ends a request at the first
-            # conflict. So send all documents again that are not stored yet.
+            # If the response to a write was lost, the retry conflicts with the first attempt, and Solr ends a request
+            # at the first conflict. So send all documents again that are not stored yet.
             stored = self.digests(distinct)
             others = [document for document in distinct.values() if not document.has_digest(stored.get(document.id))]
             if len(others) == len(distinct):
@@ -464,7 +464,7 @@ class SolrEngine(ServerEngine):
         return SchemaError(f"{url} has no field for passages; 'whorl solr init {url} --passages' adds it")
 
     def _count_terms(self, terms: Sequence[str]) -> list[int]:
-        # These queries would displace useful entries of the filter cache.
+        # Do not cache these queries, because they would displace useful entries of the filter cache.
         return self._client.counts([f"{{!term f={PASSAGES} cache=false v={term}}}" for term in terms])
 
     def _match_terms(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> TermMatches:
@@ -520,7 +520,7 @@ class SolrEngine(ServerEngine):
         if not is_counted and self.collection.content and finds_only_short(plan, self.collection.scheme):
             request["fields"] += escape_field_names([self.collection.content])
         if not in_order:
-            # Sorting equal scores by id would take a fifth of the time of a short search.
+            # Do not sort equal scores by id, because this would take a fifth of the time of a short search.
             request["sort"] = "score desc"
         selected, scheme = self._select(plan, request), self.collection.sketch_schemes
         documents = selected.documents

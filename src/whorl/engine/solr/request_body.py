@@ -75,7 +75,8 @@ from whorl.query.plan.nodes import (
     Words,
 )
 
-#: Maximum number of clauses in each query whose score a function adds up; Lucene limits the clauses of each function.
+#: A function can add up the scores of several queries. This is the maximum number of clauses in each of these queries,
+#: because Lucene limits the clauses of each function.
 _CLAUSES_AT_ONCE = 1000
 #: Number of leaf clauses that count for a FINGERPRINT after its move into a function (see `fingerprints_to_move`): one
 #: for the score, one for the match, and four for filters (scheme, tokens, and two for the sizes).
@@ -196,7 +197,7 @@ def lost_sketches(scheme: str) -> Json:
 
 
 def unmarked_sketches(scheme: str) -> Json:
-    """Return the query for documents with a non-empty sketch but without `SAMPLE_MARK` (lost, or never stored)."""
+    """Return the query for documents with a non-empty sketch whose `SAMPLE_MARK` was lost or never stored."""
     marked = {"term": {"f": SAMPLE, "query": SAMPLE_MARK}}
     return {"bool": {"filter": _filled_sketches(scheme), "must_not": [marked]}}
 

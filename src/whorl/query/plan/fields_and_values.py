@@ -420,7 +420,7 @@ def _read_integer_bound(end: Bound, *, is_low: bool) -> tuple[int | None, bool]:
     rounded = int(number.to_integral_value(ROUND_CEILING if is_low else ROUND_FLOOR))
     if not SMALLEST_INTEGER <= rounded <= LARGEST_INTEGER:
         is_above = rounded > LARGEST_INTEGER
-        # A bound outside the range of indexed integers excludes no indexed integer, or all of them.
+        # A bound outside the range of indexed integers excludes either all of these integers or none of them.
         return (LARGEST_INTEGER if is_above else SMALLEST_INTEGER, False) if is_above == is_low else (None, True)
     return rounded, end.is_inclusive or rounded != number
 

@@ -262,7 +262,7 @@ _LISTED_FIELDS = 10
 #: Maximum number of `//` in a path. Each `//` doubles the number of patterns to search.
 _MOST_DOUBLE_SLASHES = 4
 _JUST_ANY = (ast.WildcardCharacter.ANY,)
-#: A quotation mark, or an escaped character, which stays.
+#: Matches a quotation mark, which is removed, or an escaped character, which is kept.
 _QUOTE = re.compile(r'(\\.)|"', re.DOTALL)
 _DATE_PREFIX = re.compile(r"\d{1,3}|(\d{4}(?:-\d\d){0,2})-?", re.ASCII)
 
@@ -352,7 +352,7 @@ class _Resolver:
         ]
 
     def _other_form_tests(self, clause: ast.Leaf, fields: list[FieldsByKind]) -> list[_FieldTest]:
-        """Return tests for the other form of the value: for a qualified name, or for a node reference.
+        """If the value is a qualified name or a node reference, return tests for its other form.
 
         A node reference in the field ID is also searched in the field LID.
         """
@@ -398,7 +398,7 @@ class _Resolver:
         raise self._unknown_field_error(name, span)
 
     def _is_free(self, name: str) -> bool:
-        """Check whether no field or alias has this name; only then the query language gives it a meaning."""
+        """Check whether no field or alias has this name; only then does it have a meaning in the query language."""
         return name not in self._names and self._fields.find(name) is None
 
     def _unknown_field_error(self, name: str, span: Span) -> UnknownFieldError:

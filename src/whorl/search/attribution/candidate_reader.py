@@ -145,7 +145,7 @@ class CandidateReader:
         return ranges[count_words_in(ranges, self._counted_before) >= self._least_words]
 
     def narrow(self, candidates: Iterable[Candidate], is_open: npt.NDArray[np.bool_]) -> None:
-        """Remove from the words that candidates may share (`possible`) the words that their sketches rule out.
+        """Remove words that a candidate's sketch rules out from the words that it may share (`possible`).
 
         `is_open` marks the words that no document read so far shares; ranges without such words are not examined.
         """

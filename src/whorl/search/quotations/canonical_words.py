@@ -94,7 +94,7 @@ _LINK_TARGET = re.compile(
 #: An en dash between letters: a hyphen (`Paris–London`) or a dash (`the roof–and the walls`).
 _EN_DASH = re.compile(rf"(?<={_LETTER})–(?=\s*{_LETTER})")
 _HYPHEN = re.compile(rf"-(?<={_LETTER}-)\s*(?={_LETTER})")
-#: A sign that digitised texts also have for a hyphen, if it ends a line; elsewhere it is an operator.
+#: A sign that can stand for a hyphen at the end of a line in digitised texts; elsewhere it is an operator.
 _HYPHEN_SIGN = re.compile(rf"[¬=](?<={_LETTER}.)\s+(?={_LETTER})")
 _MINUS = re.compile("\N{MINUS SIGN}(?=[.$€£¥]?\\d)")
 #: Position where a long text may be cut.

@@ -456,9 +456,9 @@ def _with_sources(
     at, is_first = end, True
     while len(sources) + len(missing) < _MOST_SOURCES:
         before = (_BEFORE_MARK, _BEFORE_BRACKETS, _BEFORE_LINK) if is_first else (_BETWEEN,) * 3
-        # All of these patterns match the empty text, too.
+        # All of these patterns also match the empty text, so `match` never returns None.
         mark_at, name_at, link_at = (marks.match(text, at).end() for marks in before)  # type: ignore[union-attr]
-        # A link may begin after a bracket.
+        # The label of an HTML link may begin after an opening bracket.
         if found := links.get(link_at) or links.get(link_at + text.startswith("[", link_at)):
             sources[found.source] = None
             at = found.end

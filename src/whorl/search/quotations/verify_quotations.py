@@ -67,7 +67,7 @@ MOST_EDITED, MANY_EDITS = 0.25, 5
 MOST_UNEXPLAINED = 0.2
 #: Maximum number of runs in one look-up, of documents that each look-up returns, and of look-ups for one quotation.
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
-#: Number of named sources to test at once against the query to exclude.
+#: Maximum number of named sources in one request that finds out which of them are excluded.
 _MOST_TESTED = 1_000
 #: Maximum number of documents to read because they contain words of the quotation, and number to read at once.
 MOST_READ_PER_QUOTATION, _READ_AT_ONCE = 500, 20
@@ -652,7 +652,10 @@ class _Verifier:
         return is_inside and not any(map(is_unspaced, self.words[at : at + 2]))
 
     def _pairs_in_none(self, read: Sequence[_Match]) -> list[int]:
-        """Return the `_NARROWING_PAIRS` longest word pairs that are in no run of the read documents, by first word."""
+        """Return the longest word pairs that are in no run of the read documents, each as the index of its first word.
+
+        The result has at most `_NARROWING_PAIRS` pairs.
+        """
         known = {at for match in read for run in match.runs for at in range(run.start, run.end - 1)}
         # Leave out the first and last pair of each part: a document may join their outer words to other words.
         known.update(self._bounds, (bound - 2 for bound in self._bounds))

@@ -66,7 +66,7 @@ class TextVerifier:
         for group in chunks(hits, _hit_size, _SHINGLES_AT_ONCE, _VERIFIED_AT_ONCE):
             if not (left := self._texts_left(MOST_VERIFIED_EXACTLY)):
                 return
-            # Fetch the source's text with the first hits.
+            # Fetch the source's text in the same request as the texts of the first hits.
             own_ids = [own_id] if self._own is None and (own_id := self._source.document_id) is not None else []
             texts = self._fetch_texts(group[:left], own_ids)
             if self._own is None:
@@ -80,7 +80,7 @@ class TextVerifier:
         return [text.hashes for text in hash_texts(texts, self._engine.scheme, workers=1)]
 
     def _score_exactly(self, similar: SimilarHit, source_size: int, size: int, shared: int) -> Iterator[SimilarHit]:
-        """Yield the hit with exact shares if it reaches the threshold; the numbers count shingles."""
+        """Yield the hit with exact shares if it reaches the threshold. The arguments are numbers of shingles."""
         metric = self._criteria.metric
         if shared >= least_overlap(metric, self._criteria.threshold, source_size, size):
             yield score_hit(similar.hit, exact_estimate(source_size, size, shared), metric)

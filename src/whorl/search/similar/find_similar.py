@@ -189,7 +189,7 @@ class SketchSearch:
         if not positions:
             return RankedHits()
         # Copies of a text overlap equally with the source, so judge each overlap once. If different overlaps have the
-        # same sort key, equal ones may not be adjacent; they are then judged several times.
+        # same sort key, equal ones may not be adjacent. They are then judged several times, with the same result.
         order = np.argsort(overlaps.sizes << 32 ^ overlaps.counts << 16 ^ overlaps.shared)
         ordered = overlaps.select(order)
         starts = run_starts(ordered.sizes, ordered.counts, ordered.shared)
