@@ -53,7 +53,9 @@ def test_named_members_are_in_their_files() -> None:
     text = " ".join((ROOT / "docs" / "internals.md").read_text(encoding="utf-8").split())
     named = re.findall(r"`([\w.]+)` (?:in |\()`([\w./-]+\.(?:py|js|html))`", text)
     assert len(named) > 50
-    files = [path for folder in ("src", "tests") for path in (ROOT / folder).rglob("*.*") if path.suffix != ".pyc"]
+    files = [
+        path for folder in ("src", "tests", "tools") for path in (ROOT / folder).rglob("*.*") if path.suffix != ".pyc"
+    ]
     missing = [
         (member, name)
         for member, name in named
