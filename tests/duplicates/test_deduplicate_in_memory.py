@@ -40,6 +40,21 @@ def rows_of(result: Deduplication) -> set[frozenset[int]]:
     return {frozenset(pair) for pair in zip(pairs["a"].tolist(), pairs["b"].tolist(), strict=True)}
 
 
+@pytest.mark.parametrize("percent", [20, 50, 90])
+def test_components_are_what_chains_of_pairs_link(percent: int) -> None:
+    """
+    The number of a component is its first row; no pair is in two components, and chains of pairs link all rows of one.
+    """
+    components = deduplicate(TEXTS, threshold=percent, recall=100).components.tolist()
+    expected = list(range(len(TEXTS)))
+    pairs = [sorted(pair) for pair in true_rows(percent)]
+    while any(expected[a] != expected[b] for a, b in pairs):
+        for a, b in pairs:
+            expected[a] = expected[b] = min(expected[a], expected[b])
+    assert components == expected
+    assert len(set(components)) < len(TEXTS) - 10
+
+
 @pytest.mark.parametrize(("metric", "percent"), [("jaccard", 50), ("jaccard", 80), ("containment", 90)])
 def test_pairs_and_mask_equal_a_comparison_of_all(metric: str, percent: int) -> None:
     """

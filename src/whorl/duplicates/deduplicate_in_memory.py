@@ -13,6 +13,7 @@ from typing import Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from whorl.connected_components import UnionFind
 from whorl.duplicates.clusters import groups_by_label, labels_around_kept
 from whorl.duplicates.options import (
     DEFAULT_RECALL,
@@ -130,6 +131,17 @@ class Deduplication:
     def keep(self) -> npt.NDArray[np.bool_]:
         """Mask of the texts to keep: no two are near-duplicates, and every other text duplicates a kept text."""
         return np.asarray(self.labels == np.arange(self.labels.size))
+
+    @cached_property
+    def components(self) -> Numbers:
+        """For each text, the first row that chains of pairs link it to, or its own; int64 array of shape (texts,).
+
+        Texts with different numbers are not near-duplicates, but texts with different `labels` can be: two texts may
+        duplicate each other and different kept texts. So divide training and test data by `components`.
+        """
+        forest = UnionFind(self._sizes.size)
+        forest.join(self._pairs.a, self._pairs.b)
+        return forest.labels()[self._firsts]
 
     @property
     def clusters(self) -> list[list[int]]:

@@ -365,12 +365,13 @@ def test_columns_of_numbers_hold_numbers() -> None:
     A column whose first cells are numbers in JSON's notation holds numbers; ids, names and texts stay as written, and
     so do columns with leading zeros or other texts. Empty cells are missing values.
     """
-    rows = read(b"id,name,text,n,price,zip,mixed\n1,2,3,5,1.50,01067,7\n2,,,,-2e3,10115,\n3,,4,1x,,,n/a\n")
+    rows = read(b"id,name,text,n,price,zip,mixed\n1,2,3,5, 1.50,01067,7\n2,,,,-2e3,10115,\n3,,4,1x,,,n/a\n")
     assert [values for _, values in rows] == [
         {"id": "1", "name": "2", "text": "3", "n": "5", "price": 1.5, "zip": "01067", "mixed": "7"},
         {"id": "2", "name": "", "text": "", "price": -2000.0, "zip": "10115"},
         {"id": "3", "name": "", "text": "4", "n": "1x", "mixed": "n/a"},
     ]
+    assert read(b"text,n\na,\x0c5\n")[0][1] == {"text": "a", "n": "\f5"}
     many = read(b"text,n\n" + b"a,5\n" * 5_000 + b"b,x\nc,18446744073709551616\n")
     assert [values["n"] for _, values in many if isinstance(values, dict)] == [*[5] * 5_000, "x", 2**64]
 

@@ -362,7 +362,7 @@ _HEADING = 1_000_000
 #: First line that names the separator, as Excel reads and writes it.
 _SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
 #: A number in JSON's notation.
-_NUMBER = re.compile(r"\s*-?(?:0|[1-9]\d{0,99})(?:\.\d+)?(?:[eE][+-]?\d+)?\s*", re.ASCII)
+_NUMBER = re.compile(r"[ \t]*-?(?:0|[1-9]\d{0,99})(?:\.\d+)?(?:[eE][+-]?\d{1,2})?[ \t]*", re.ASCII)
 #: Invalid bytes of UTF-8 (decoded as lone surrogates), and valid characters outside ASCII.
 _INVALID, _VALID = re.compile("[\udc80-\udcff]"), re.compile("[^\0-\x7f\udc80-\udcff]")
 
