@@ -63,7 +63,7 @@ class ValueFacet:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsFacet:
-    """Facet with the statistics of a numeric field; some engines count a document's equal values once, others twice."""
+    """Facet with the statistics of a numeric field; some engines count equal values of a document only once."""
 
     kind: Kind
     field: str

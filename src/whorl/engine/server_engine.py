@@ -416,7 +416,7 @@ class TtlCache(Generic[_Value]):
 
     def __call__(self) -> _Value:
         # A search reads the value a dozen times, so do not take the lock if the value is fresh. Set the expiry time
-        # only after the new value: otherwise another thread could take the old value for a fresh one.
+        # only after the new value: otherwise another thread could use the old value as if it were fresh.
         if time.monotonic() > self._fresh_until:
             with self._lock:
                 if time.monotonic() > self._fresh_until:

@@ -321,7 +321,7 @@ class References:
         return []
 
     def _find_by_name(self, name: str, *, ignores_case: bool = False) -> list[Hit]:
-        # A file name may be invalid Unicode, which no query can contain.
+        # Ignore errors, because a file name may be invalid Unicode, which no query can contain.
         with suppress(QueryError, ParameterError, SchemaError):
             field = "name" if ignores_case else "=name"
             query = " OR ".join(f"{field}:{quote(form)}" for form in _unicode_forms(name))

@@ -16,8 +16,8 @@ from whorl.request_context import require_time
 
 #: Limits for suggestions: words to check, documents to read, and characters to read of each document.
 _MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000
-#: Minimum length of a word to check, because too many words are similar to a shorter one; and minimum length of a word
-#: that may differ by two edits from its replacement.
+#: Minimum length of a word to check (too many words are similar to a shorter word), and minimum length of a word that
+#: may differ by two edits from its replacement.
 _SHORTEST, _FEW_LETTERS = 3, 5
 _OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
 #: Fields whose values are ids, paths or names of types, not words.

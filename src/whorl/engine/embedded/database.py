@@ -844,7 +844,7 @@ class TextCodec:
         return kind + self._compressor.compress(text.encode())
 
     def _train(self, texts: Iterable[str]) -> zstandard.ZstdCompressionDict | None:
-        """Add texts to the sample. If the sample is large enough, train a dictionary on it; otherwise return None."""
+        """Add texts to the sample. If it is large enough, return a dictionary trained on it, otherwise None."""
         for text in texts:
             if self._sampled >= TRAINING_BYTES:
                 break

@@ -507,7 +507,7 @@ def _write_postings(file: BinaryIO, at: int, layout: _BitLayout, postings: Itera
     skip_blocks = in_buckets.reshape(-1, _SKIP_BUCKETS)
     # Begin with 0, so that the last element is the end of the last skip block.
     starts = np.concatenate([[0], np.cumsum(skip_blocks.sum(axis=1, dtype=np.int64))])
-    # A large merge has millions of buckets, so compute in place, with 32 bits.
+    # A large merge has millions of buckets, so compute in place, with 32-bit integers.
     before = np.cumsum(skip_blocks, axis=1, dtype=np.uint32)
     before -= skip_blocks
     overfull = np.flatnonzero(before[:, -1] > _LARGEST_OFFSET)
@@ -615,8 +615,8 @@ def write_documents(
 ) -> None:
     """Write a segment of new documents.
 
-    `kinds` has a list for each kind of token, with the tokens of each document, ascending and distinct. The other
-    arguments are as in `SegmentDocuments` and `write_segment`.
+    `kinds` has a list for each kind of token, with the tokens of each document, ascending and distinct.
+    `SegmentDocuments` and `write_segment` describe the other arguments.
     """
     joined = list(map(_TokensOfDocuments.concatenate, kinds))
     joined[SKETCH], shared_bits = _without_shared(joined[MINHASH], joined[SKETCH], token_bits)
@@ -641,7 +641,7 @@ def merge_segments(
     """Merge segments with the same kinds of tokens into a new segment.
 
     `alive` has for each segment a mask of the documents to keep. Two segments must not keep the same document number.
-    `tombstones` is as in `SegmentDocuments`.
+    `SegmentDocuments` describes `tombstones`.
     """
 
     def select_retained(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:

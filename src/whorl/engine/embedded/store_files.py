@@ -93,7 +93,7 @@ def file_base(path: Path, choose: Callable[[], Path] | None) -> Path | None:
 def folder_size(path: Path) -> int:
     total = 0
     for file in path.rglob("*"):
-        # A merge of index segments may delete files at any time.
+        # Ignore missing files, because a merge of index segments may delete files at any time.
         with suppress(OSError):
             total += file.stat().st_size if file.is_file() else 0
     return total

@@ -113,7 +113,7 @@ def _constant_score(weight: float) -> float | None:
 
 
 def _number_queries(numbers: list[int]) -> list[Query]:
-    """Return queries that together match documents by number: one query for many numbers, else a query for each.
+    """Return queries that together match documents by number: one query for many numbers, or one query for each.
 
     Both forms find the same documents; this choice is the fastest.
     """

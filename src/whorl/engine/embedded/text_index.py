@@ -195,7 +195,7 @@ class TextIndex:
         with index_errors(self._folder):
             snapshot = self._snapshot()
             parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]
-            # With a constant score, tantivy does not read the data for scores.
+            # Give the queries a constant score, so that tantivy does not read the data for scores.
             unscored = (Query.const_score_query(query, 1.0) for query in queries)
             return [any(_search(part, query, 1)[0] for part in parts) for query in timely(unscored, 1)]
 
@@ -396,8 +396,8 @@ class TextIndexWriter:
                 self._before_main()
             folder = self._folder / part
             folder.mkdir(parents=True, exist_ok=True)
-            # tantivy caches the list of a folder's files, so open it again. With one thread, each commit makes one
-            # segment.
+            # tantivy caches the list of a folder's files, so open the folder again. With one thread, each commit makes
+            # one segment.
             writer = self._writers[part] = _open(folder).writer(_HEAP_BYTES[part], num_threads=1)
             writer.garbage_collect_files()
             if part == _RECENT and self._is_outdated:

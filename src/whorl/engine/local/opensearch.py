@@ -129,7 +129,7 @@ def _opensearch_command(
         *(sys.executable, "-c", _WATCH),
         *java_command(find_java(server), heap, str(fetch_jars(server, cache)[0].parent / "*")),
         *(_MAIN, "-basePath", str(directory / "nodes"), "-numOfNode", str(nodes)),
-        # Two clusters with the same name would join each other.
+        # Give the cluster a unique name, because two clusters with the same name would join each other.
         *("-clusterName", f"whorl-{uuid.uuid4().hex}", "-baseHttpPort", str(port - 1), "-useLogger"),
     ]
 

@@ -135,7 +135,7 @@ def start(
 
 
 def java_command(java: Path, heap: str, class_path: str, *options: str) -> list[str]:
-    # Without native access, newer versions of Java print six lines of warnings about Lucene.
+    # Allow native access: otherwise, newer versions of Java print six lines of warnings about Lucene.
     common = (f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED")
     return [str(java), *common, *options, "-cp", class_path]
 

@@ -162,7 +162,7 @@ def stop_on_error(running: RunningServer) -> Iterator[None]:
         yield
     except EngineResponseError as error:
         running.stop()
-        # Solr writes the cause only to its log.
+        # Show the end of the log, because Solr writes the cause only to its log.
         raise EngineUnavailableError(f"{error}\n{tail(running.log)}") from error
     except BaseException:
         running.stop()

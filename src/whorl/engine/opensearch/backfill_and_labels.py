@@ -166,7 +166,7 @@ class OpenSearchLabels(ServerLabels):
         self._client, self._names, self._query = client, names, query
 
     def prepare(self) -> None:
-        """Give each unlabelled document its id as cluster, because `collapse` would merge all documents without one."""
+        """Give unlabelled documents their id as cluster, because `collapse` merges all documents without a cluster."""
         if not ensure_index(self._client, self._names).clusters:
             problem = f"{self._client.url} has no fields for clusters"
             raise SchemaError(f"{problem}; 'whorl opensearch init {self._client.store_url}' adds them")

@@ -162,7 +162,7 @@ class IndexClient:
         custom routing is found only if it is searchable.
         """
         documents, wanted = dict[str, Json](), {"_source": source, "stored_fields": list(stored)}
-        # A single invalid id would make the whole request fail.
+        # Leave out invalid ids, because a single invalid id would make the whole request fail.
         for batch in batches(filter(_may_be_id, ids), _READ_AT_ONCE):
             docs = [{"_id": document_id, **wanted} for document_id in batch]
             documents |= {document["_id"]: document for document in self._fetch_existing("_mget", {"docs": docs})}

@@ -287,7 +287,7 @@ def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path]
         ensure_index(client, names)
         about = (client.mapping(ID) or {}).get("_meta", {})
         chosen = os.path.realpath(choose())
-        # A user with the right to write documents may lack the right to change the mapping.
+        # Ignore errors, because a user with the right to write documents may lack the right to change the mapping.
         with suppress(EngineResponseError):
             client.add_fields({}, {**about, _FILE_BASE: chosen})
             base = chosen

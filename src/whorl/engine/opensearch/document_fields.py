@@ -71,7 +71,8 @@ MAPPING: Mapping[str, Json] = {
     SCHEME: {"type": "keyword", "store": True},
     DIGEST: {"type": "keyword", "index": False, "doc_values": False, "store": True},
 }
-#: Optional fields: only FINGERPRINT queries need the MinHash tokens, and only `sources` the passages.
+#: Optional fields: only FINGERPRINT queries need the MinHash tokens, and only the operation `sources` needs the
+#: passages.
 MINHASH_FIELDS: Mapping[str, Json] = {MINHASH: _TOKENS}
 PASSAGE_FIELDS: Mapping[str, Json] = {PASSAGES: _TOKENS}
 #: Key of the scheme in the metadata of the passage field.

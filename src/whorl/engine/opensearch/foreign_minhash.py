@@ -227,7 +227,7 @@ class ForeignSignatures:
         return self._recover_signature(repeats, order_matters=True)
 
     def signatures(self, needs_order: Mapping[str, bool]) -> dict[str, Signature]:
-        """Return the signatures of documents, keyed by id; `needs_order` is as in `Engine.signatures`."""
+        """Return the signatures of documents, keyed by id; `Engine.signatures` describes `needs_order`."""
         signatures, unsure = dict[str, Signature](), dict[str, set[str]]()
         for ids in batches(needs_order, _AT_ONCE):
             for document_id, repeats in self._client.term_vectors(ids, self.field.name).items():

@@ -235,7 +235,7 @@ _MOST_SCHEMES = 1000
 def sketch_fields(sketch: Sketch, scheme: Scheme, stored_text: str | None, tokens: Sequence[str] | None = None) -> Json:
     """Return the sketch's four fields; a value of None removes a field.
 
-    `stored_text` is as in `encode_sketch`, and `tokens` as in `searched_sketch_fields`.
+    `encode_sketch` describes `stored_text`, and `searched_sketch_fields` describes `tokens`.
     """
     return {**searched_sketch_fields(sketch, scheme, tokens), SKETCH: encode_sketch(sketch, scheme, stored_text)}
 

@@ -690,8 +690,8 @@ class SolrEngine(ServerEngine):
                 hint = suggestion(name, collection.schema.fields)
                 raise DocumentError(f"{problem}{hint}; add the field, or a dynamic one, to its schema")
             typed = [as_typed(name, value, collection) for value in values]
-            # pysolr does not send an empty text, but it sends a list that contains one. Send this list only to a text
-            # field, because a field of numbers or dates could not read an empty text.
+            # pysolr does not send an empty text, but it sends a list that contains an empty text. Send this list only
+            # to a text field, because a field of numbers or dates could not read an empty text.
             is_empty_text = typed == [""] and collection.schema.is_text(name)
             fields[name] = typed[0] if len(typed) == 1 and not is_empty_text else typed
         called = {"name": names.name or "name"}

@@ -604,7 +604,8 @@ def _units(character: str) -> str:
     return "".join(f"\\u{int.from_bytes(encoded[at : at + 2]):04x}" for at in range(0, len(encoded), 2))
 
 
-#: Number of additional values to request from each shard, because a value that is frequent in total may be rare in one.
+#: Number of additional values to request from each shard, because a value that is frequent in total may be rare in one
+#: shard.
 _EXTRA_PER_SHARD = 1000
 #: Solr's aggregation functions for the fields of Statistics, in the order of the fields.
 _FUNCTIONS = {"count": "countvals", "smallest": "min", "largest": "max", "total": "sum", "squares": "sumsq"}

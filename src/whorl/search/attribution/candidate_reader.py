@@ -42,7 +42,7 @@ from whorl.search.boilerplate import Comparer
 
 MOST_CHARACTERS = 50_000_000
 #: Maximum number of characters of all texts that stay in memory for the comparison word by word; other texts are
-#: fetched again for it.
+#: fetched again for this comparison.
 _MOST_KEPT = 5_000_000
 #: Number of texts, and of sketches, to fetch in one request.
 _TEXTS_AT_ONCE, _SKETCHES_AT_ONCE = 25, 500
@@ -186,8 +186,8 @@ class CandidateReader:
     def read_and_cover(self, candidates: Sequence[Candidate], *, are_likely: bool = False) -> Iterator[Candidate]:
         """Read the texts of candidates and set the words that they share; yield each candidate that was read.
 
-        Likely sources are compared word by word, until the texts in memory reach their limit; other texts by hashes of
-        runs.
+        Likely sources are compared word by word, until the texts in memory reach their limit. Other texts are compared
+        by hashes of runs.
         """
         for batch in batches(candidates, _TEXTS_AT_ONCE):
             texts = self._fetch_texts(batch, len(candidates))
@@ -223,7 +223,7 @@ class CandidateReader:
     def _fetch_texts(self, candidates: Sequence[Candidate], total: int) -> dict[str, str]:
         """Fetch the texts of candidates, up to the limits on documents and characters; return them by id.
 
-        The cover of a candidate without a text, or beyond the limits, is cleared.
+        Clear the cover of candidates without a text, and of candidates beyond the limits.
         """
         require_time()
         left, new = self.left, [candidate for candidate in candidates if not candidate.is_read]
@@ -261,7 +261,8 @@ class CandidateReader:
     def _without_edges(self, cover: Numbers) -> Numbers:
         """Cut the words between each end of a range and the nearest boilerplate, if they are at most `edge` words.
 
-        The detector may miss up to `edge` words at each end of boilerplate. The comparison word by word does the same.
+        The detector may miss up to `edge` words at each end of boilerplate. The comparison word by word cuts these
+        words, too.
         """
         is_common, edge, shorter = self._comparer.is_common, self._comparer.edge, []
         for start, end in cover.tolist():

@@ -95,7 +95,7 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     counts = count_words_in(ranges, before), ranges[:, 1] - ranges[:, 0]
     gains, totals = (np.bincount(owners, weights, len(covers)).astype(np.int64).tolist() for weights in counts)
     # Heap with the best document on top. The number of words that a document adds can only decrease, so recount only
-    # the top one.
+    # the document on top.
     heap = [(-gain, -total, at) for at, (gain, total) in enumerate(zip(gains, totals, strict=True)) if gain]
     heapify(heap)
     while heap:

@@ -57,7 +57,8 @@ READ_AT_ONCE = 4
 #: Compiled loops are loaded after a number of similarity searches. One search for sources counts as `LOOPS_GAIN`
 #: similarity searches, because the loops save as much time in it.
 LOOPS_GAIN = 10
-#: Maximum number of phrases to look up in the index of words; for more, searching windows of the text is faster.
+#: Maximum number of phrases to look up in the index of words; for more phrases, searching windows of the text is
+#: faster.
 MOST_PHRASES = 100
 #: Number of candidates to read before phrases are looked up.
 READ_FIRST = 3
@@ -165,7 +166,7 @@ def _cover_text(
         if not engine.keeps_texts:
             warnings.append(_hashes_only_warning(scheme))
         chooser.read_until_complete()
-        # Search windows only for passages that hashes can miss: short ones, and those with crowded hashes.
+        # Search windows only for passages that hashes can miss: short passages, and passages with crowded hashes.
         is_searched = chooser.mask_uncovered() & engine.keeps_texts
         if min_words >= certain_words:
             is_searched &= mask_ranges(certain.crowded_ranges, is_searched.size)
@@ -296,7 +297,7 @@ class _SourceChooser:
 
     def make_sources(self, chosen: Sequence[tuple[Candidate, int]], names: Mapping[str, str]) -> tuple[TextSource, ...]:
         """Return the chosen sources, with counts of the words that no other document is known to have."""
-        # A candidate with several documents counts twice, because more than one document then has its words.
+        # A candidate with several documents counts twice, because more than one document has its words.
         doubled = (candidate.cover for candidate in self.candidates for _ in candidate.ids[:2])
         is_once = (count_covers(concatenate_ranges(doubled), len(self._text_words)) == 1) & self._is_counted
         once_before, before = cumulate_counted(is_once), cumulate_counted(self._is_counted)
@@ -477,10 +478,11 @@ def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
             0. A passage with a word in a gap then crosses a border of the gap.
     """
     if proven:
-        # One phrase ends with the first word of a gap, and one begins with its last word.
+        # For each gap, one phrase ends with the first word of the gap, and another phrase begins with its last word.
         return {*(gaps[:, 0] - proven + 1).tolist(), *(gaps[:, 1] - 1).tolist()}, proven
     # A run that crosses the border of a gap has at least half of its words on one side, and one word on the other. So
-    # it contains one of two phrases: half of a run before the border and one word after it, or the reverse.
+    # it contains one of two phrases: half of a run before the border and one word after it, or one word before the
+    # border and half of a run after it.
     half, step = run // 2, run - run // 2
     starts = {int(border) - before for border in gaps.ravel() for before in (half, 1)}
     for start, end in gaps[gaps[:, 1] - gaps[:, 0] >= run].tolist():

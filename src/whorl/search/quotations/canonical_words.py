@@ -171,7 +171,8 @@ def _pieces(text: str) -> Iterator[str]:
 
 def _blank_line_marks(text: str) -> str:
     """Replace the marks of quoted lines, frames, lists and line breaks by blanks; the length stays the same."""
-    # All lines then follow a line break, so `re` can jump from break to break.
+    # Put a line break before the first line. Then each line follows a line break, and `re` can jump from break to
+    # break.
     text = f"\n{_HARD_BREAK.sub(_blanks, text)}"
     text = _FRAMED_LINES.sub(lambda lines: _FRAME_MARKS.sub(_blanks, lines[0]), text)
     text = _QUOTED_LINES.sub(lambda lines: _QUOTE_MARKS.sub(_blanks, lines[0]), text)

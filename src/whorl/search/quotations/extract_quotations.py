@@ -129,7 +129,7 @@ _BEFORE_MARK, _BEFORE_BRACKETS, _BEFORE_LINK, _BETWEEN = (
 )
 #: A link that can be within brackets, after other words: `[see [1](a.txt)]`.
 _LINK_IN_BRACKETS = re.compile(rf"(?:\[[^\]\n]{{0,300}})?{LINK.pattern}")
-#: The name of a source after a dash or "Source:", up to the end of the line or in the next line; or in the next cell.
+#: The name of a source after a dash or "Source:", in the rest of the line, in the next line, or in the next cell.
 _NAME_AFTER_DASH = re.compile(
     rf"[ \t.*_]{{0,5}}(?:(?:\n\n?[ \t]*)?(?:—|―|–|--++|{_SOURCE_WORD})[ \t]*(\S.{{0,300}})$|\|([^|\n]{{1,300}})\|)",
     re.MULTILINE | re.IGNORECASE,
@@ -514,7 +514,7 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation], dict[int, _Htm
         end = start + max(_PIECE_CHARACTERS, len(parser.rawdata))
         parser.feed(html[start:end])
         start = end
-    # `close` would take quadratic time if tags and comments never end.
+    # Do not call `close`, which would take quadratic time if tags and comments never end.
     parser.handle_data(unescape(parser.rawdata))
     parser.close_blocks()
     text = "".join(parser.parts)

@@ -75,12 +75,13 @@ MOST_READ_PER_QUOTATION, _READ_AT_ONCE = 500, 20
 #: and characters of a run of CJK, Thai or similar characters.
 _MOST_REQUIRED, _MOST_NUMBERS, _MOST_UNSPACED = 8, 3, 60
 #: If the required words and their neighbours form at least `_FEWEST_PAIRS` pairs of words, the pairs are looked up
-#: instead of the words. A document must contain the fraction `_INTACT` of the first half of the pairs, and of the
-#: second half. If too many documents match, a document must also contain `_NARROWING_PAIRS` other pairs.
+#: instead of the words. A document must contain the fraction `_INTACT` of the first half of the pairs, and the same
+#: fraction of the second half. If too many documents match, a document must also contain `_NARROWING_PAIRS` other
+#: pairs.
 _INTACT, _FEWEST_PAIRS, _NARROWING_PAIRS = 0.2, 6, 2
 #: Highest footnote number that is looked up between the two words of a pair.
 _MOST_FOOTNOTES = 40
-#: Preferred length of a chosen word: shorter words are frequent, longer ones are more often broken at a line end.
+#: Preferred length of a chosen word: shorter words are frequent, longer words are more often broken at a line end.
 _WORD_LETTERS = 6
 #: Maximum number of phrases that rank the documents with the quotation's words, and maximum number of words in such a
 #: phrase. The phrases are the beginnings of the quotation's parts.
@@ -107,8 +108,8 @@ _REMARK = re.compile(
 #: A footnote mark, an editor's mark such as `[citation needed]`, or the target of a link in Markdown.
 _MARK = re.compile(r"\[(?:\^?\w{1,40}|\d{1,3}[\d, –-]{1,30}|[a-z ]{4,16} needed)\]|\]\(\S*\)|[¹²³⁰⁴-⁹]+")
 _ELLIPSIS = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…")
-#: Words in brackets, but not a footnote mark or a link. The document may contain them, or have other words or none in
-#: their place.
+#: Words in brackets, but not a footnote mark or a link. In their place, the document may have the same words, other
+#: words, or no words.
 _INSERTION = re.compile(r"(?<![.,;:!?\]])\[(?!\^)[^\]]{2,60}\](?!\()")
 _GAP = re.compile(f"{_ELLIPSIS.pattern}|{_INSERTION.pattern}")
 #: Verdicts from the best to the worst, to choose between two readings of words in brackets.
@@ -299,7 +300,7 @@ class _DocumentReader:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Words `start` to `end` (exclusive) of a quotation that a document has, too, from its word `at` on."""
+    """Words `start` to `end` (exclusive) of a quotation. The same words begin at the word `at` of a document."""
 
     start: int
     end: int
@@ -389,7 +390,7 @@ class _Verifier:
             named |= dict.fromkeys(others)
             self._notes += notes
             if others or notes or source.is_certain:
-                # Keep only brackets with a known or likely name of a document: others probably name no source.
+                # Keep only brackets with a known or likely name of a document: other brackets probably name no source.
                 sources.append(source)
         self._quotation = replace(self._quotation, sources=tuple(sources))
         return [*named]
@@ -482,8 +483,8 @@ class _Verifier:
                 return Verdict.STITCHED, self._find_stitches(named_matches)
         best = min(others, key=_rank, default=None)
         if best is not None and (placed := self._judge_match(best, unexplained)) is not None:
-            # If the store lacks the named source, a quotation in a text keeps its verdict, but one given alone is
-            # misattributed.
+            # If the store lacks the named source, a quotation in a text keeps its verdict, but a quotation that was
+            # given alone is misattributed.
             is_given_alone = self._quotation.sources and not self._named and self._quotation.place is None
             return (Verdict.MISATTRIBUTED if named_matches or is_given_alone else placed[0]), placed[1]
         if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self.words):
@@ -577,8 +578,8 @@ class _Verifier:
         matches = [*named]
         for round_ in range(_ROUNDS):
             require_time()
-            # The first look-up uses whole parts of the quotation, the second runs of words from all parts, later ones
-            # only runs of words not found yet.
+            # The first look-up uses whole parts of the quotation, the second look-up uses runs of words from all parts,
+            # and later look-ups use only runs of words that were not found yet.
             if round_ == 0:
                 wanted = [_phrase(part, 0, len(part.words)) for part in self._parts]
             elif round_ == 1:

@@ -18,7 +18,8 @@ from whorl.search.similar.fetch_query_sources import QuerySource, text_of
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import RankedHits, SimilarHit, exact_estimate, ordering_metric, score_hit, sort_hits
 
-#: Limits of one search: texts to read to decide hits, texts to read for a page's percentages, and their characters.
+#: Limits of one search: number of texts to read to decide hits, number of texts to read for a page's percentages, and
+#: number of characters of these texts.
 MOST_VERIFIED_EXACTLY, MOST_READ_FOR_PAGE, MOST_CHARACTERS = 3_000, 300, 30_000_000
 #: Limits of one request: texts to decide hits, texts for a page, and approximate number of shingles.
 _VERIFIED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000

@@ -105,7 +105,7 @@ class SketchSearch:
         self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
         # With some metrics, a hit may be of any size, so only the largest document limits it.
         self._largest = engine.largest_size() if criteria.metric.allows_larger else None
-        # The source may be a document that was added after the engine had read `largest_size`.
+        # Include the size of the source, which may have been added after the engine had read `largest_size`.
         if self._largest is not None and source.document_id is not None:
             self._largest = max(self._largest, sketch.size)
         self._costs = engine.costs

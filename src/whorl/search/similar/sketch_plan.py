@@ -249,7 +249,8 @@ class _SizeRange(NamedTuple):
 def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> list[_SizeRange]:
     """Split the sizes of possible hits into ranges; a new range begins where fewer tokens can be looked up."""
     if plan.metric is Metric.CONTAINMENT:
-        # Containment is a share of the smaller text, so it is B_IN_A for smaller documents, else A_IN_B.
+        # Containment is a share of the smaller text, so it is B_IN_A for documents smaller than the source, and A_IN_B
+        # for other documents.
         below = _lowest(plan.source_size - 1, largest_size)
         ranges = _size_ranges(replace(plan, metric=Metric.B_IN_A), budget, below)
         for size_range in _size_ranges(replace(plan, metric=Metric.A_IN_B), budget, largest_size):
@@ -357,8 +358,8 @@ def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, 
     return Branch(smallest, largest, level, range(count), min(minimum, count), recall, second, promised)
 
 
-#: A candidate that may be a part of the source must share `_LEAST_WITHIN` uncommon shingles, or 1 / `_FRACTION_WITHIN`
-#: of the source's if that is less.
+#: A candidate that may be a part of the source must share `_LEAST_WITHIN` uncommon shingles, or the fraction 1 /
+#: `_FRACTION_WITHIN` of the source's uncommon shingles, if this is less.
 _LEAST_WITHIN, _FRACTION_WITHIN = 20, 4
 
 
