@@ -31,7 +31,7 @@ class BackfillReport:
         too_short: Documents that keep their empty sketch, because their text is shorter than a shingle.
         textless: Documents left unchanged, because the server returns no text for them.
         refused: Ids of documents that could not be updated, each with the reason.
-        changed: Documents that lack whorl's fields after the run, because they were added or changed during the run.
+        changed: Documents that need another run, because they were added or changed during the run.
         example: Id of a processed document with a non-empty text, for an example command; "" for none.
     """
 
@@ -50,7 +50,7 @@ class BackfillReport:
 
     def __add__(self, other: BackfillReport) -> BackfillReport:
         """Add the counts of a batch; the total stays the same."""
-        counted = ("sent", "cleared", "too_short", "textless", "refused")
+        counted = ("sent", "cleared", "too_short", "textless", "refused", "changed")
         sums = {name: getattr(self, name) + getattr(other, name) for name in counted}
         example = min(filter(None, (self.example, other.example)), default="")
         return replace(self, example=example, **sums)
@@ -85,7 +85,8 @@ def fill_batches(
             commit()
         raise
     commit()
-    return replace(done, changed=max(0, lacking() - done.textless - len(done.refused)))
+    # A document that already had whorl's fields does not lack them, although it has changed.
+    return replace(done, changed=max(done.changed, lacking() - done.textless - len(done.refused)))
 
 
 def require_batch(batch: int) -> None:

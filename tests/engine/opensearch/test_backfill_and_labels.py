@@ -185,10 +185,14 @@ def test_a_run_that_was_stopped_is_completed(others: IndexClient) -> None:
     assert 10 <= done.sent <= 16
 
 
-def test_a_document_changed_during_the_run_is_left_alone(others: IndexClient) -> None:
+@pytest.mark.parametrize("all_documents", [False, True])
+def test_a_document_changed_during_the_run_is_left_alone(others: IndexClient, *, all_documents: bool) -> None:
     """
-    A document changed during the run is counted, and the next run fingerprints its new text.
+    A document changed during the run is counted, also if it has fields already, and the next run fingerprints its new
+    text. A document deleted during the run is neither counted nor refused.
     """
+    if all_documents:
+        backfill(others, NAMES)
     changed = list[bool]()
 
     def change(_: BackfillReport) -> None:
@@ -197,16 +201,17 @@ def test_a_document_changed_during_the_run_is_left_alone(others: IndexClient) ->
             original, changed[:] = others.bulk, [True]
 
             def late(changes: Any) -> Any:
-                original([({"index": {"_id": "d5"}}, {"body": "one two three four five six", "title": "new"})])
+                new = {"body": "one two three four five six", "title": "new"}
+                original([({"update": {"_id": "d5"}}, {"doc": new}), ({"delete": {"_id": "d6"}}, None)])
                 return original(changes)
 
             others.bulk = late  # type: ignore[method-assign]
 
-    done = backfill(others, NAMES, batch=100, progress=change)
-    assert (done.sent, done.changed) == (23, 1)
+    done = backfill(others, NAMES, batch=100, progress=change, all_documents=all_documents)
+    assert (done.sent, done.changed, done.refused) == (22, 1, ())
     assert sources(others)["d5"]["title"] == "new"
     del others.bulk  # type: ignore[method-assign]
-    assert backfill(others, NAMES).sent == 1
+    assert backfill(others, NAMES, all_documents=all_documents).sent == (23 if all_documents else 1)
     size = others.hits({"query": {"ids": {"values": ["d5"]}}, "docvalue_fields": [SIZE]})[0]["fields"][SIZE]
     assert size == [2]
 

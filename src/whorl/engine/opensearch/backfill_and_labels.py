@@ -138,9 +138,15 @@ def _fill(client: IndexClient, names: FieldNames, features: IndexFeatures, hits:
     textless = len(hits) - len(documents) - len(refused)
     changes = updates(documents, names, features)
     failures = client.bulk(changes)
-    refused += [(document_id, reason) for document_id, status, reason in failures if status != CONFLICT]
+    refused += [(key, reason) for key, status, reason in failures if status not in (CONFLICT, _MISSING)]
     example = min((document.id for _, document in documents if document.text.strip()), default="")
-    return BackfillReport(example=example, sent=len(changes) - len(failures), textless=textless, refused=tuple(refused))
+    return BackfillReport(
+        example=example,
+        sent=len(changes) - len(failures),
+        textless=textless,
+        refused=tuple(refused),
+        changed=sum(status == CONFLICT for _, status, _ in failures),
+    )
 
 
 def updates(
