@@ -290,8 +290,9 @@ def deduplicate(
             raise ParameterError(f"the {len(read):,} texts have {_no_rank(policy)}")
         unread = (value for value, number in zip(ranks, numbers, strict=True) if np.isnan(number))
         _warn_of(
-            f"{found.count:,} text{' has' if found.count == 1 else 's have'} no {found.sought} that can be read {found}"
-            for found in UnreadValues.of_column(policy.column, policy.sought, unread)
+            f"{found.count:,} text{' has' if found.count == 1 else 's have'} no {found.needed_type} that can be read "
+            f"{found}"
+            for found in UnreadValues.of_column(policy.column, policy.needed_type, unread)
         )
     return Deduplication(pair_options, pairs, firsts, policy, losses, compared_sizes, lengths)
 
@@ -326,8 +327,8 @@ def _warn_of(notes: Iterable[str]) -> None:
 
 def _no_rank(keep: Keep) -> str:
     return (
-        f"no {keep.sought} in the column {keep.column!r}, so the {keep.by} is unknown; name another column, or keep "
-        "the first or the longest"
+        f"no {keep.needed_type} in the column {keep.column!r}, so the {keep.by} is unknown; name another column, or "
+        "keep the first or the longest"
     )
 
 

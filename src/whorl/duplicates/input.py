@@ -176,9 +176,9 @@ class InputReader:
         if not self.count_in_paths:
             return
         column, dates, within = self._keep.column, self.options.date, self.options.within
-        if column and (column, self._keep.sought) not in used:
+        if column and (column, self._keep.needed_type) not in used:
             raise ParameterError(
-                f"no document has a {self._keep.sought} in the column {column!r}, so the "
+                f"no document has a {self._keep.needed_type} in the column {column!r}, so the "
                 f"{self._keep.by} is unknown; " + self._column_hint()
             )
         if dates and (dates, "date") not in used:
@@ -323,7 +323,7 @@ class InputPart:
         """Yield the documents with their final ids and properties; count them, and note the columns that they use."""
         policy, file = self.options.policy, self.file.as_posix()
         needed = (
-            ((policy.column, policy.sought), policy.rank_of),
+            ((policy.column, policy.needed_type), policy.rank_of),
             ((self.options.date or "", "date"), seconds_of),
             ((self.options.within or "", "value"), lambda value: value),
         )

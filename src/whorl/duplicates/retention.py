@@ -64,7 +64,7 @@ class Keep:
         return self.by in _DATES
 
     @property
-    def sought(self) -> str:
+    def needed_type(self) -> str:
         return "date" if self.is_by_date else "number"
 
     def rank_of(self, value: object) -> float | None:
@@ -91,29 +91,29 @@ _MISSING = frozenset({"", "none", "null", "nan", "nat", "<na>"})
 
 @dataclass(frozen=True, slots=True)
 class UnreadValues:
-    """Number of a column's values that are not of the needed type (`sought`: date or number), and the first value."""
+    """Number of a column's values that are not of the `needed_type` (date or number), and the first of these values."""
 
     column: str
-    sought: str
+    needed_type: str
     count: int
     first: object
 
     @classmethod
-    def of_column(cls, column: str, sought: str, unread: Iterable[object]) -> list[UnreadValues]:
+    def of_column(cls, column: str, needed_type: str, unread: Iterable[object]) -> list[UnreadValues]:
         """Summarise a column's unread values: return a list with one element.
 
         If all values are missing (None, NaN, blanks), the list is empty.
         """
         present = [value for value in map(_first_of, unread) if str(value).strip().lower() not in _MISSING]
-        return [cls(column, sought, len(present), present[0])] if present else []
+        return [cls(column, needed_type, len(present), present[0])] if present else []
 
     @classmethod
     def sum(cls, parts: Iterable[UnreadValues]) -> list[UnreadValues]:
         """Add up the numbers of unread values in several parts of a collection, column by column."""
         sums: dict[tuple[str, str], UnreadValues] = {}
         for part in parts:
-            before = sums.get((part.column, part.sought), replace(part, count=0))
-            sums[part.column, part.sought] = replace(before, count=before.count + part.count)
+            before = sums.get((part.column, part.needed_type), replace(part, count=0))
+            sums[part.column, part.needed_type] = replace(before, count=before.count + part.count)
         return list(sums.values())
 
     def __str__(self) -> str:
@@ -135,12 +135,12 @@ def ranks_and_dates(
     """
     converted = np.full((2, count), np.nan)
     unread: dict[tuple[str, str], dict[int, object]] = {}
-    columns = ((keep.column, keep.sought, keep.rank_of), (date_column, "date", seconds_of))
-    for row, (column, sought, convert) in zip(converted, columns, strict=True):
+    columns = ((keep.column, keep.needed_type, keep.rank_of), (date_column, "date", seconds_of))
+    for row, (column, needed_type, convert) in zip(converted, columns, strict=True):
         if column:
             values = values_of(column)
             row[:] = [convert(value) for value in values]
-            unread[column, sought] = {at: values[at] for at in np.flatnonzero(np.isnan(row)).tolist()}
+            unread[column, needed_type] = {at: values[at] for at in np.flatnonzero(np.isnan(row)).tolist()}
     return converted, unread
 
 

@@ -137,8 +137,8 @@ def duplicates_in(
     scheme = engine.sketch_scheme if options.common is None else FILES_SCHEME
     if scheme is None and engine.count():
         raise NoSketchesError(keeps_texts=engine.keeps_texts)
-    sought = {policy.column: policy.sought, date_field: "date"}
-    _require_fields(engine, names or {}, {name: kind for name, kind in sought.items() if name}, origin)
+    needed_types = {policy.column: policy.needed_type, date_field: "date"}
+    _require_fields(engine, names or {}, {name: kind for name, kind in needed_types.items() if name}, origin)
     with _store(options.state, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme()) as store:
         without = 0
         for portion in engine.scan(store.begin_scan()):
@@ -228,12 +228,12 @@ def _read_texts(engine: Engine, ids: Sequence[str]) -> Mapping[str, str]:
         return {}
 
 
-def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[str, str], origin: str) -> None:
-    """Raise ParameterError if a store lacks a field. `sought` maps each field to its type of value: date or number."""
-    if not sought or not engine.count():
+def _require_fields(engine: Engine, names: Mapping[str, str], needed_types: Mapping[str, str], origin: str) -> None:
+    """Raise ParameterError if a store lacks a field. `needed_types` maps each field to "date" or "number"."""
+    if not needed_types or not engine.count():
         return
     fields = engine.fields()
-    for name, kind in sought.items():
+    for name, kind in needed_types.items():
         if fields.resolve_name(name, names) is None:
             known = sorted(fields.known.keys() - {"id", "content", "name"})[:_LISTED_FIELDS]
             raise ParameterError(

@@ -310,8 +310,8 @@ def not_compared_lines(duplicates: Duplicates) -> list[str]:
 def unread_line(unread: UnreadValues, kind: str) -> str:
     has, counts = ("has", "counts") if unread.count == 1 else ("have", "count")
     return (
-        f"{plural(unread.count, kind)} {has} no {unread.sought} that can be read {unread}, and {counts} as without a "
-        f"{unread.sought}"
+        f"{plural(unread.count, kind)} {has} no {unread.needed_type} that can be read {unread}, and {counts} as "
+        f"without a {unread.needed_type}"
     )
 
 

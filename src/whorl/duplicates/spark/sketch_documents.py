@@ -151,7 +151,7 @@ class InputProblems:
         if not keep.is_by_value:
             return []
         rows = self.rows.where("unread is not null").select("unread", "problem_id").collect()
-        return UnreadValues.sum(UnreadValues(keep.column, keep.sought, count, first) for count, first in rows)
+        return UnreadValues.sum(UnreadValues(keep.column, keep.needed_type, count, first) for count, first in rows)
 
 
 class ProblemRows:
