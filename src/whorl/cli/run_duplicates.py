@@ -22,7 +22,7 @@ from click.exceptions import Exit
 from whorl.cli.render.terminal import print_notes, problem_lines, reading_bar, show_progress
 from whorl.cli.shared.flags import require_default, with_boilerplate_texts
 from whorl.cli.shared.output_files import open_output, require_writable
-from whorl.duplicates.contamination import find_in_documents
+from whorl.duplicates.contamination import count_matches, find_in_documents
 from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.repeated_passages import WORDS, passages_among
@@ -534,7 +534,7 @@ def _write_reference_matches(command: DuplicatesCommand, reader: InputReader) ->
     items = result.items()
     preview = ClusterPreview(lambda ids: {}) if command.is_preview else None
     with _open_outputs(command, reader, result.clusters_by_document, search.pairs.metric) as (out, lines):
-        lines[:0] = reference_lines(result.counts(), search)
+        lines[:0] = reference_lines(count_matches(result), search)
         if command.clusters and preview is not None and len(items) > preview.clusters:
             lines.append(f"the {preview.clusters} in most documents are shown; --all shows all")
         lines += problem_lines(reader.problems, _UNREADABLE)

@@ -376,12 +376,6 @@ class ReferenceMatches:
         """Return the reference items that documents contain, at least in part; the most frequent item comes first."""
         return group_by_item(self.pairs())
 
-    def counts(self) -> ReferenceCounts:
-        found = {item_of(pair.a) for pair in self.pairs()}, {pair.b.id for pair in self.pairs()}
-        items, containing = map(len, found)
-        too_short = self.too_short, self.too_short_references
-        return ReferenceCounts(items, self.items_in_all, containing, self.documents, *too_short)
-
     def clusters(self) -> Iterator[Cluster]:
         """Yield a cluster for each reference text that documents contain; the most frequent text comes first.
 
@@ -403,6 +397,13 @@ class ReferenceMatches:
         for text, pairs in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
             member = self.references[text]
             yield Cluster((Pair.of_counts(member, member, member.size, member.size, member.size), *pairs))
+
+
+def count_matches(matches: ReferenceMatches) -> ReferenceCounts:
+    items = {item_of(pair.a) for pair in matches.pairs()}
+    containing = {pair.b.id for pair in matches.pairs()}
+    too_short = matches.too_short, matches.too_short_references
+    return ReferenceCounts(len(items), matches.items_in_all, len(containing), matches.documents, *too_short)
 
 
 def index_reference(reference: Iterable[Document], options: DuplicatesOptions) -> ReferenceIndex:

@@ -267,28 +267,3 @@ def test_ids_to_delete(spark: SparkSession, tmp_path: Path) -> None:
     assert lists[0] == lists[1]
     assert f"{len(lists[0])} ids listed, 1 left out for their line breaks" in done.stderr
     assert len(lists[0]) > 10
-
-
-@pytest.mark.parametrize("form", FORMATS)
-def test_columns_of_a_reference_among_all_documents(spark: SparkSession, tmp_path: Path, form: str) -> None:
-    """
-    With --reference-column, each column of the reference is a document that stays, as in process.
-    """
-    paths, exam, _, items = make_sets(tmp_path, form)
-    # On Spark the first document is the one with the smallest id, so let ids have the order of the rows.
-    write_rows(exam, [{"id": f"q{at:02}", **item} for at, item in enumerate(items)])
-    options = [paths, "--reference", exam, "--metric", "containment", "--threshold", "60", *COLUMNS]
-    for flags in (["--pairs"], ["--keep", "first"]):
-        outputs = []
-        for engine in ENGINES:
-            out = tmp_path / f"{engine} {flags[0]}"
-            invoke(*options, *flags, "--engine", engine, "--format", "json", "-o", out)
-            lines = [line for file in files_of(out) for line in file.read_text("utf-8").splitlines()]
-            outputs.append({(pair_of_line if flags == ["--pairs"] else cluster_of_line)(line) for line in lines})
-        assert outputs[0] == outputs[1]
-        assert len(outputs[0]) > 5
-    done = invoke(
-        *(paths, "--reference", exam, "--reference-column", "title", "--engine", "spark", "-o", tmp_path / "none"),
-        status=2,
-    )
-    assert "there is no column 'title'" in done.stderr or "no text in the column 'title'" in done.stderr

@@ -5,11 +5,10 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
 from pathlib import PurePath, PurePosixPath
-from typing import IO
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -29,14 +28,11 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from whorl.duplicates.input import InputReader
 from whorl.duplicates.input import require_free_columns as require_free_names
-from whorl.duplicates.options import DuplicatesOptions
-from whorl.duplicates.sketching import group_of
 from whorl.duplicates.spark.arrow_blocks import Batches, Partitioning, arrow_schema, map_batches
 from whorl.duplicates.write_copies_of_files import ADDED
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.files import FoundFile, OnProblem, text_from_bytes
+from whorl.ingest.files import text_from_bytes
 from whorl.ingest.rows.row_format import SUFFIXES, Row, RowColumns, column_paths, find_text, find_value, has_column
 from whorl.ingest.rows.text_rows import JsonLinesFormat
 from whorl.model import Document
@@ -55,13 +51,13 @@ _QUOTED = 60
 _COLUMNS = ("id", "name", "text", "content", _PLACE)
 _BROKEN = "whorl_broken_line"
 #: Replacement for dots in names of columns, because Spark cannot send columns with dots to Python.
-_DOT = "\x1f"
+DOT = "\x1f"
 #: Maximum number of JSON lines to read to find out whether a column has texts.
 _EXAMPLES = 100
 #: Schema of lines of JSON.
 _LINE = "value string"
 #: Prefix of local paths in Spark.
-_LOCAL = "^file:(//)?"
+LOCAL = "^file:(//)?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +126,7 @@ def read(
 
 def _with_one_type(frames: Sequence[DataFrame], path: str | None) -> Sequence[DataFrame]:
     """Cast the column of the retention policy to a string if its types differ between frames."""
-    name = (path or "").replace(".", _DOT)
+    name = (path or "").replace(".", DOT)
     if len({frame.schema[name].dataType for frame in frames if name in frame.columns}) < 2:
         return frames
     return [frame.withColumn(name, f.col(name).cast("string")) if name in frame.columns else frame for frame in frames]
@@ -159,7 +155,7 @@ def _parquet(session: SparkSession, paths: Sequence[str], columns: ColumnNames) 
         # With `basePath`, Spark also reads columns from the names of the folders in `path`, such as `year=2024`.
         is_folder = not re.search(r"[*?\[{]", path) and sum(map(len, by_schema.values())) > 1
         reader = session.read.option("basePath", path) if is_folder else session.read
-        frames += [reader.parquet(*map(_escape_pattern, files)) for files in by_schema.values()]
+        frames += [reader.parquet(*map(escape_pattern, files)) for files in by_schema.values()]
     for name in (columns.id, columns.text, *columns.properties):
         lacking = [not has_column(_example_row(frame.schema), name) for frame in frames]
         if not all(lacking):
@@ -173,10 +169,10 @@ def _parquet(session: SparkSession, paths: Sequence[str], columns: ColumnNames) 
 def _schemas_of_files(session: SparkSession, path: str) -> Iterator[tuple[str, StructType]]:
     """Yield the path and the schema of each Parquet file at `path`, which is a file, a folder or a pattern."""
     for file in sorted(map(unquote, session.read.parquet(path).inputFiles())):
-        yield file, session.read.parquet(_escape_pattern(file)).schema
+        yield file, session.read.parquet(escape_pattern(file)).schema
 
 
-def _escape_pattern(path: str) -> str:
+def escape_pattern(path: str) -> str:
     """Escape a path, because Spark reads paths as patterns."""
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
 
@@ -191,7 +187,7 @@ def require_one_schema(session: SparkSession, paths: Sequence[str], form: str | 
             for other, known in seen:
                 if found := _find_difference(known, schema):
                     column, *types = found
-                    names = [re.sub(_LOCAL, "", name) for name in (other, file)]
+                    names = [re.sub(LOCAL, "", name) for name in (other, file)]
                     raise DocumentError(
                         f"column {column} is {types[0]} in {names[0]} and {types[1]} in {names[1]}; Spark's copies "
                         "(--filtered, --annotated) need one type for each column: use --engine local, which copies "
@@ -241,7 +237,7 @@ def _path() -> Column:
     """Return each row's file path, without URL encoding and without Spark's prefix for local files."""
     # URL decoding turns plus signs into blanks, so escape them first.
     address = f.replace(f.input_file_name(), f.lit("+"), f.lit("%2B"))
-    return f.regexp_replace(f.url_decode(address), _LOCAL, "")
+    return f.regexp_replace(f.url_decode(address), LOCAL, "")
 
 
 def _format_of(path: str) -> str:
@@ -260,7 +256,7 @@ def _require_texts(session: SparkSession, paths: Sequence[str]) -> None:
     found = files.option("pathGlobFilter", f"*{{{','.join(sorted(ending))}}}").load(list(paths)).inputFiles()
     if not found:
         return
-    file = re.sub(_LOCAL, "", unquote(min(found)))
+    file = re.sub(LOCAL, "", unquote(min(found)))
     form = _format_of(file)
     if form == "text":
         raise ParameterError(
@@ -340,7 +336,7 @@ def _cast_rank(frame: DataFrame, path: str) -> Column:
     """Cast a column for comparisons: dates to strings, numbers to floats."""
     column = _column(frame, path)
     kind = frame.select(column).schema[0].dataType.typeName()
-    return column.cast("string" if kind in ("string", "date") else "double").alias(path.replace(".", _DOT))
+    return column.cast("string" if kind in ("string", "date") else "double").alias(path.replace(".", DOT))
 
 
 def _cast_group(frame: DataFrame, path: str) -> Column:
@@ -353,10 +349,13 @@ def _cast_group(frame: DataFrame, path: str) -> Column:
             "texts, numbers or dates"
         )
     text = column.cast("string")
+    if _BROKEN in frame.columns:
+        # JSON: Spark reads the number 17.0 as this text.
+        text = f.regexp_replace(text, r"^(-?\d+)\.0$", "$1")
     if isinstance(kind, FractionalType):
         whole = column.try_cast("decimal(38, 0)")
         text = f.when(whole == column, whole.cast("string")).otherwise(f.nullif(text, f.lit("NaN")))
-    return text.alias(path.replace(".", _DOT))
+    return text.alias(path.replace(".", DOT))
 
 
 def _json(session: SparkSession, paths: Sequence[str], columns: ColumnNames) -> DataFrame:
@@ -373,7 +372,7 @@ def find_file_problems(
 ) -> list[tuple[str, str]]:
     """Return the files that lack the text column, each with a message."""
     problems = (
-        (file, _text_problem(session, _escape_pattern(file), form or _format_of(file), columns.text)) for file in files
+        (file, _text_problem(session, escape_pattern(file), form or _format_of(file), columns.text)) for file in files
     )
     return [(file, problem) for file, problem in problems if problem]
 
@@ -435,71 +434,16 @@ def binary_files(session: SparkSession, paths: Sequence[str]) -> DataFrame:
 
 def _files(session: SparkSession, paths: Sequence[str], excluded: frozenset[str]) -> DataFrame:
     return _without_files(binary_files(session, paths), excluded).select(
-        f.regexp_replace("path", _LOCAL, "").alias("id"),
+        f.regexp_replace("path", LOCAL, "").alias("id"),
         f.regexp_extract("path", "[^/]*$", 0).alias("name"),
         f.lit(None).cast("string").alias("text"),
         "content",
     )
 
 
-def read_on_driver(
-    session: SparkSession,
-    reference: Sequence[str],
-    options: DuplicatesOptions,
-    columns: RowColumns,
-    names: Sequence[str],
-) -> InputReader:
-    """Return a reader of a reference, which reads the files of any of Spark's file systems as without Spark.
-
-    Each column of `names` is a text by itself, and all of a row are a text together.
-    """
-    # Reference documents always stay, so they need no rank.
-    own = replace(options, keep=None, date=None, state=None)
-    find = partial(_find_files, session)
-    return InputReader((), own, reference=reference, reference_columns=names, columns=columns, find=find)
-
-
-def _find_files(session: SparkSession, paths: Iterable[str], on_problem: OnProblem) -> Iterator[FoundFile]:
-    for address in sorted(binary_files(session, list(paths)).inputFiles()):
-        yield FoundFile(_SparkFile(session, unquote(address)), PurePosixPath(PurePosixPath(address).name))
-
-
-def make_frame(session: SparkSession, documents: Iterable[Document], within: str | None = None) -> DataFrame:
-    """Return documents in the columns of `read`."""
-    rows = [
-        (document.id, document.name, document.text, group_of(document, within) or None, None) for document in documents
-    ]
-    frame = session.createDataFrame(rows, "id string, name string, text string, group string, content binary")
-    return frame.withColumnRenamed("group", within.replace(".", _DOT)) if within else frame.drop("group")
-
-
-class _SparkFile:
-    """A file on any of Spark's file systems, which is read into memory."""
-
-    def __init__(self, session: SparkSession, address: str) -> None:
-        self._session, self._address = session, address
-
-    @property
-    def name(self) -> str:
-        return PurePosixPath(self._address).name
-
-    def as_posix(self) -> str:
-        return re.sub(_LOCAL, "", self._address)
-
-    __str__ = as_posix
-
-    def open(self, mode: str) -> IO[bytes]:
-        return io.BytesIO(self._content)
-
-    @cached_property
-    def _content(self) -> bytes:
-        (row,) = binary_files(self._session, [_escape_pattern(self._address)]).select("content").collect()
-        return bytes(row.content)
-
-
 def require_values(documents: DataFrame, within: str | None) -> None:
     """Raise ParameterError if no document of `read` has a value in the column `within`, so all would be compared."""
-    if within is not None and documents.where(_column(documents, within.replace(".", _DOT)).isNotNull()).isEmpty():
+    if within is not None and documents.where(_column(documents, within.replace(".", DOT)).isNotNull()).isEmpty():
         raise ParameterError(
             f"no document has a value in the column {within!r}; name another one (--within-column COLUMN)"
         )
@@ -614,7 +558,7 @@ def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None],
     places = columns.get(_PLACE)
     if places is not None and any(places):
         blank.update(place for place, document_id in zip(places, ids, strict=True) if place and document_id is not None)
-    own = {name.replace(_DOT, "."): values for name, values in columns.items() if name not in _COLUMNS}
+    own = {name.replace(DOT, "."): values for name, values in columns.items() if name not in _COLUMNS}
     properties = [
         {name: value for name, value in zip(own, values, strict=True) if value is not None and value == value}
         for values in zip(*own.values(), strict=True)

@@ -16,15 +16,10 @@ from whorl.duplicates.input import ALL_IN_REFERENCE
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.retention import UnreadValues
 from whorl.errors import DocumentError, EngineError, EngineUnavailableError, ParameterError
-from whorl.ingest.files import Problems
-from whorl.ingest.rows.row_format import RowColumns
-from whorl.model import Document
 from whorl.operations import DuplicatesOperation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from whorl.duplicates.spark.read_files import ColumnNames
 
 #: Output formats with their Spark writer options. With `escape`, Spark escapes quotes in CSV in the usual way.
 FORMATS: dict[str, dict[str, str]] = {"json": {}, "csv": {"header": "true", "escape": '"'}, "parquet": {}}
@@ -127,6 +122,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             require_rows,
             require_values,
         )
+        from whorl.duplicates.spark.read_reference import read_reference
 
         if copies:
             require_rows(paths, operation.input)
@@ -153,7 +149,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             None if keep is None else keep.column or None,
             options.within,
         )
-        reference = _read_reference(own, operation, options, columns)
+        reference = read_reference(own, operation, options, columns)
         # A file that is both input and reference is read only as a reference file.
         documents = read(own, paths, operation.input, columns, excluded=reference.files)
         if reference.files and (own_files := documents.inputFiles()) and reference.files.issuperset(own_files):
@@ -205,37 +201,6 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         search.save_state()
         search.release()
         return summary
-
-
-@dataclass(frozen=True, slots=True)
-class _Reference:
-    """The reference: as texts, or as a data frame for a search among all documents; its files, as Spark names them."""
-
-    texts: Sequence[Document] = ()
-    frame: DataFrame | None = None
-    files: frozenset[str] = frozenset()
-    problems: Problems = field(default_factory=Problems)
-
-
-def _read_reference(
-    session: SparkSession, operation: DuplicatesOperation, options: DuplicatesOptions, columns: ColumnNames
-) -> _Reference:
-    from whorl.duplicates.spark.read_files import binary_files, make_frame, read, read_on_driver
-
-    if not operation.reference:
-        return _Reference()
-    if operation.reference_only or operation.reference_column:
-        names = replace(RowColumns.from_names(operation.text_column, operation.id_column), name=columns.name)
-        reader = read_on_driver(session, operation.reference, options, names, operation.reference_column)
-        texts = list(reader.reference())
-        frame = None if operation.reference_only else make_frame(session, texts, options.within)
-        files = frozenset(binary_files(session, operation.reference).inputFiles())
-        return _Reference(texts, frame, files, reader.problems)
-    # Reference documents always stay, so they need no rank.
-    frame = read(session, operation.reference, operation.input, replace(columns, rank=None), is_reference=True)
-    if frame.where("length(trim(text)) > 0 or length(content) > 0").isEmpty():
-        raise ParameterError(f"--reference has no text: {', '.join(operation.reference)}")
-    return _Reference(frame=frame, files=frozenset(frame.inputFiles()))
 
 
 def _session() -> SparkSession:
