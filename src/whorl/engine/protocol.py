@@ -520,7 +520,7 @@ def concurrent_change_error(names: str) -> DocumentError:
     return DocumentError(f"{names:.200}: another client has just stored a document of this name; try again")
 
 
-#: Meaning of a reference: "key" is an id, "dbid" the property DBID, "noderef" the property LID.
+#: Meaning of a reference: "key" is an id, "dbid" is the property DBID, and "noderef" is the property LID.
 Role: TypeAlias = Literal["key", "dbid", "noderef"]
 
 #: Prefix of Alfresco's references to nodes of its main store.

@@ -146,7 +146,8 @@ class _PlainConnection(HTTPConnection):
         # next request.
         if response.status < 200:
             raise ProtocolError(f"interim response {response.status}")
-        # Proxies disagree about which of the two headers counts (request smuggling; RFC 9112, 6.3), so reject both.
+        # If a response has both headers, proxies disagree about which header counts (request smuggling; RFC 9112, 6.3).
+        # So reject it.
         if "content-length" in response.headers and "transfer-encoding" in response.headers:
             raise ProtocolError("response with two lengths")
         return response

@@ -35,7 +35,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 # ASCII punctuation that needs no backslash: `_SAFE_FIRST` at the start of a word, and `_SAFE_NEXT` later in a word.
 _SAFE_FIRST = frozenset("@#$,;./")
 _SAFE_NEXT = _SAFE_FIRST | frozenset("-+%=!'")
-# Punctuation that needs a backslash if repeated: two dots would be a range, two slashes after a field an address.
+# Punctuation that needs a backslash if repeated: two dots would be a range, and two slashes after a field would be an
+# address.
 _SAFE_ONCE = frozenset("./")
 # Bounds of a range that need no quotes.
 _PLAIN = re.compile(r"[\w.:/+-]+", re.ASCII)

@@ -103,7 +103,7 @@ _MOST_OWNERS = 4
 _CHUNK = 500
 _SEAL_BYTES = 4
 _MOST_CACHED = 100_000  # maximum number of ids and names in the cache; about 20 MB
-# Size of a page in bytes: larger pages waste more space on long rows, smaller pages on short rows.
+# Size of a page in bytes: larger pages waste more space on long rows, and smaller pages waste more space on short rows.
 _PAGE_BYTES = 2048
 # Size of SQLite's cache in KB. The default of 2 MB is too small: the inner pages of a million documents take 10 MB.
 _CACHE_KB = 16_384
@@ -372,7 +372,7 @@ class RecordDatabase:
                 raise
 
     def _write_field_counts(self) -> None:
-        """Save the changed numbers of documents with each field; remove fields that no document has."""
+        """Save the changed number of documents for each field; remove fields that no document has."""
         for name, change in self._field_changes.items():
             if not change:
                 continue

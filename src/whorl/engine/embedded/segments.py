@@ -131,8 +131,8 @@ MINHASH, SKETCH, PASSAGES = 0, 1, 2
 MINHASH_BITS = 64
 _MAGIC = b"whorlseg"
 _HEAD_BYTES = 1024
-#: Minimum average number of postings per bucket. Smaller buckets would need more space for their counts, larger buckets
-#: more space for their postings.
+#: Minimum average number of postings per bucket. Smaller buckets would need more space for their counts; larger buckets
+#: would need more space for their postings.
 _LEAST_IN_BUCKET = 4
 #: A skip block has 2**_SKIP_BITS buckets.
 _SKIP_BITS = 4

@@ -108,7 +108,7 @@ def _split_tokens(clauses: tuple[BoundNode, ...]) -> tuple[tuple[BoundNode, ...]
 
 
 def _constant_score(weight: float) -> float | None:
-    """Return the score that all matches of a token clause have: 0 for a weight of 0, otherwise None (scores differ)."""
+    """Return the score that all matches of a token clause have: 0 for a weight of 0, else None, as scores differ."""
     return None if weight else 0.0
 
 

@@ -373,7 +373,7 @@ class IndexClient:
         detail = _detail(cause)
         blocked = f"{self.url} is blocked ({detail}): see its settings index.blocks, and the cluster's room on disk"
         if status in _TEMPORARY_STATUSES and TOO_MANY_BUCKETS not in detail:
-            # A cluster whose disk is full blocks changes with 429.
+            # A cluster whose disk is full refuses changes with the status 429.
             is_full = status == 429 and _kind(cause) == "cluster_block_exception"
             message = blocked if is_full else f"{self.url} cannot answer now ({status}): {detail}"
             return EngineUnavailableError(message, is_temporary=True)

@@ -190,7 +190,7 @@ def initialise(
         except EngineResponseError as error:
             if error.status != 400:
                 raise
-            # New documents may have added a field in the meantime.
+            # Read the mapping again, because new documents may have added a field in the meantime.
             present = client.mapping() or {}
             _require_scheme(client, present, passages)
             missing = _missing(client, present, wanted)

@@ -75,7 +75,7 @@ MAPPING: Mapping[str, Json] = {
 #: passages.
 MINHASH_FIELDS: Mapping[str, Json] = {MINHASH: _TOKENS}
 PASSAGE_FIELDS: Mapping[str, Json] = {PASSAGES: _TOKENS}
-#: Key of the scheme in the metadata of the passage field.
+#: Key in the metadata of the passage field, for the name of the passage scheme.
 _SCHEME = "scheme"
 #: Fields of cluster labels. `collapse` would merge all documents without a value, so the cluster of an unlabelled
 #: document is its own id.

@@ -112,8 +112,8 @@ def _require_possible(client: SolrClient, schema: Schema, names: FieldNames, pas
     """Raise an error if the collection has passage hashes of another scheme, or shingles longer than passages."""
     if schema.passage_scheme:
         schema.passage_scheme.require(passages, client.url)
-    # `lacks_passages` treats a text without shingles as too short for passages, so a passage must be as long as a
-    # shingle.
+    # `lacks_passages` treats a text without shingles as too short for passages, so a passage must be at least as long
+    # as a shingle.
     if passages.run_words < (longest := schema.shingle_size(names.minhash)):
         problem = f"the shingles of {client.url} have {longest} words, so its passages cannot have {passages.run_words}"
         raise SchemaError(f"{problem}; --passages takes {longest} to 20")

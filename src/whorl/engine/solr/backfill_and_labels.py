@@ -434,7 +434,7 @@ class _Losses:
             return [pattern]
         names = [*self._schema.fields, *self._names_in_use]
         fitting = dict.fromkeys(name for name in names if fnmatch.fnmatchcase(name, pattern))
-        # Solr does not copy from a copyField destination.
+        # Leave out the destinations of copyFields, because Solr does not copy from them.
         return [name for name in fitting if name not in _NOT_LOST and not self._is_destination(name)]
 
     @cached_property

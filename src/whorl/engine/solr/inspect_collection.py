@@ -437,7 +437,7 @@ def find_filter(filters: list[Json], name: str) -> Json | None:
 
 
 def _is_usual(chain: list[Json]) -> bool:
-    """Check whether an analysis makes tokens like whorl: shingles, then their hashes, perhaps truncated."""
+    """Check whether an analysis makes tokens like whorl: first shingles, then hashes, which may be truncated."""
     shingle = find_filter(chain, "shingle")
     if shingle is None or shingle.get("tokenSeparator", " ") != " ":
         return False

@@ -155,8 +155,8 @@ class FieldClause:
 class FingerprintClause:
     """A FINGERPRINT before `bind` adds its source's tokens; overlap and probability are fractions in (0, 1].
 
-    `whole_reference` is the reference with trailing numbers that may belong to the id; None once `with_ids` has
-    decided.
+    `whole_reference` is the reference with trailing numbers that may belong to the id; None after `with_ids` has
+    decided whether they do.
     """
 
     reference: str

@@ -148,9 +148,9 @@ def find_candidates(
             f"{crowded} of {len(places)} parts of the text have more candidates than are compared; those with "
             "most in common were. A query that excludes unwanted documents makes room for others"
         )
-    # Neighbouring windows overlap by a quarter of a window. So a passage of up to a quarter lies completely in one
-    # window, but a longer passage may be cut. So promise nothing if a document must share more than a quarter of a
-    # window.
+    # Neighbouring windows overlap by a quarter of a window. So a passage of up to a quarter of a window lies completely
+    # in one window, but a longer passage may be cut. So promise nothing if a document must share more than a quarter of
+    # a window.
     promised_words = math.ceil(longest) + size - 1 if longest <= max(window // 4, shared) else None
     # The sort is stable, so ties keep the order of the parts.
     ids = tuple(sorted(ranks, key=ranks.__getitem__))
@@ -260,7 +260,7 @@ def _group_matches(
     """Group documents that have the same hashes of the text, as most near-copies do.
 
     The `cover` of a group has the words that the hashes prove to be shared. Its `possible` has the words that may be in
-    a shared passage; if passages may have fewer than `run_words` words, also words around each hash.
+    a shared passage. If passages may have fewer than `run_words` words, these include words around each hash.
 
     Args:
         numbers: Distinct passage hashes of the text, which `matches` refers to by index.

@@ -231,7 +231,8 @@ class _SourceChooser:
         """
         of_text, run = self._reader.of_text, self._reader.run
         found = find_passage_candidates(self._engine, scheme, of_text, run, left_out=left_out)
-        # A hash alone proves a passage if it covers the words of a shortest passage, and all words of the text count.
+        # A hash alone proves a passage if it covers as many words as the shortest passage has, and all words of the
+        # text count.
         if run <= scheme.hashed_words and self._is_counted.all():
             self._proven_words = scheme.hashed_words
         for group in found.groups:

@@ -239,7 +239,7 @@ def _without_emphasis(text: str, found: re.Match[str]) -> str:
 
 
 class CanonicalText:
-    """A text in canonical form: `words` has its words, `joined` the words in one string, with blanks around each."""
+    """A text in canonical form: `words` has its words; `joined` has them in one string, with blanks around each."""
 
     def __init__(self, text: str, *, keeps_marks: bool = False) -> None:
         self.text = text

@@ -163,7 +163,7 @@ def verify_quotations(
     own_ids: frozenset[str] = frozenset(),
     excluded: BoundPlan | None = None,
 ) -> Verification:
-    """Verify quotations, ignoring the documents `own_ids`, which contain the verified text itself, and `excluded`.
+    """Verify quotations, but ignore two groups of documents: `own_ids` (they contain the verified text) and `excluded`.
 
     Raises:
         ParameterError: A quotation has no word, or quotations are too many or too long.

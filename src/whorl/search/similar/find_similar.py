@@ -110,8 +110,8 @@ class SketchSearch:
             self._largest = max(self._largest, sketch.size)
         self._costs = engine.costs
         self._phrases: tuple[str, ...] | None = None
-        #: Cached sketch of the source; the response to the first query shows whether it is current. None for a sketch
-        #: that is known to be current.
+        #: Cached sketch of the source; the response to the first query shows whether it is current. None if the sketch
+        #: is known to be current.
         self.cached_sketch: CachedSketch | None = None
         self.plan: SketchPlan = self._make_plan(self._costs)
         self._verifier = TextVerifier(engine, source, criteria)

@@ -317,9 +317,9 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
         candidates = _SHARING / np.maximum(minima[0] - 1, _OF_ONE_TOKEN)
         prices = np.where(minima[0] > 0, drawn * (costs.look_up + costs.candidate * candidates), np.inf)
     elif is_open:
-        # The price is the probability of finding a document 10 points below the threshold, plus the recall in excess of
-        # the wanted one; infinity if the recall is too low. With slightly fewer tokens, the recall of the largest
-        # sufficient min-should-match is often closer to the wanted recall.
+        # The price is the probability of finding a document 10 points below the threshold, plus the difference between
+        # the recall and the wanted recall; infinity if the recall is too low. With slightly fewer tokens, the recall of
+        # the largest sufficient min-should-match is often closer to the wanted recall.
         prices = np.where(minima[1] > 0, tails[2] + tails[1] - float(plan.first_recall), np.inf)
     branches = []
     for size_range, own, end in zip(size_ranges, options, ends, strict=True):
