@@ -167,7 +167,7 @@ def _fragments(
         margin = max(marking.fragment_size - (end - start), 0) // 2
         earliest = max(start - margin, last_end)
         latest = max(earliest + marking.fragment_size, end)
-        # A fragment has whole words: from the first word that starts in its range to the last that ends there.
+        # A fragment has whole words: from the first word that starts in its range to the last word that ends there.
         first = bisect_left(starts, earliest)
         fragment = (min(starts[first], start), max(ends[bisect_right(ends, latest) - 1], end))
         if marking.merge_contiguous and fragments and bisect_left(starts, last_end) == first:

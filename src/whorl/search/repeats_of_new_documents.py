@@ -23,7 +23,10 @@ _AT_ONCE = 100
 
 
 class RepeatedDocument(SimilarHit):
-    """A stored document that a new document repeats. In its shares, A is the new document and B the stored one."""
+    """A stored document that a new document repeats.
+
+    In its shares, A is the new document, and B is the stored document.
+    """
 
     __slots__ = ()
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id=hit.id", "name=hit.name", "*estimate")

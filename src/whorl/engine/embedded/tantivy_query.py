@@ -108,7 +108,10 @@ def _split_tokens(clauses: tuple[BoundNode, ...]) -> tuple[tuple[BoundNode, ...]
 
 
 def _constant_score(weight: float) -> float | None:
-    """Return the score that all matches of a token clause have: 0 for a weight of 0, else None, as scores differ."""
+    """Return the score that all matches of a token clause have: 0 for a weight of 0, otherwise None.
+
+    With any other weight, the score depends on the number of matching tokens or bands.
+    """
     return None if weight else 0.0
 
 

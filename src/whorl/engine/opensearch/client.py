@@ -238,8 +238,8 @@ class IndexClient:
         Raise SchemaError for several indexes, for a pattern that no index matches, and for a data stream, because it
         accepts no changes of its documents.
 
-        If this client has seen the index before, a missing index is an error: the caller must not create it again,
-        empty, because an alias may just be moving to another index. `fields` is a pattern for the names of the fields
+        If this client has seen the index before, a missing index is an error: the caller must not create an empty index
+        instead, because an alias may just be moving to another index. `fields` is a pattern for the names of the fields
         to return, in addition to `_source` and `_meta`.
         """
         mappings = f"*.mappings.properties.{fields},*.mappings._source,*.mappings._meta"

@@ -403,7 +403,8 @@ def _range(test: Between) -> Json:
 
 def _range_end(test: Between, value: Value) -> str:
     if test.field == "id":
-        # OpenSearch 2 refuses ends of 1,000 bytes. No id is so long, so bytes after that length change no comparison.
+        # OpenSearch 2 refuses range ends of 1,000 bytes. No id is so long, so bytes after that length change no
+        # comparison.
         value = str(value).encode(errors="replace")[: MOST_ID_BYTES + 4].decode(errors="ignore")
     return encode_sortable(test.kind, value)
 

@@ -201,7 +201,7 @@ class Schema:
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """Scheme of the passage field, or None; even with the field, some documents may lack passage hashes."""
+        """Scheme of the passage field, None if it is missing; some documents may still lack passage hashes."""
         return passage_scheme(self.fields.get(PASSAGES, {}))
 
     def shingle_size(self, minhash: str) -> int:

@@ -255,7 +255,8 @@ def _bool(must: tuple[Plan, ...], should: tuple[Plan, ...], must_not: tuple[Plan
     return Bool(must, should, must_not, min_should_match=0 if must else 1)
 
 
-#: Fields that test whether a property has a value: True selects documents with a value, False documents without.
+#: Fields that test whether a property has a value: True selects documents with a value, and False selects documents
+#: without a value.
 _PRESENCE: Mapping[str, bool] = {"EXISTS": True, "ISNOTNULL": True, "ISNULL": False, "ISUNSET": False}
 #: Maximum number of fields in the error for an unknown field.
 _LISTED_FIELDS = 10
@@ -488,7 +489,7 @@ class _Resolver:
         return tests + dates
 
     def _date_prefix_tests(self, pattern: Pattern, field: str) -> list[_FieldTest]:
-        """Return a test of dates for a pattern such as `202*` or `2021-05*` (dates have no words); else none."""
+        """Return a test of dates for a pattern such as `202*` or `2021-05*` (dates have no words), or no test."""
         match = _DATE_PREFIX.fullmatch(pattern[0]) if pattern[1:] == _JUST_ANY and isinstance(pattern[0], str) else None
         if not match:
             return []

@@ -216,7 +216,7 @@ class _SourceChooser:
     def __init__(self, reader: CandidateReader) -> None:
         self._engine, self._reader, self._is_counted = reader.engine, reader, reader.is_counted
         self._text_words = reader.of_text.words
-        #: Candidates in order of preference: of two that cover the same words, the earlier is chosen.
+        #: Candidates in order of preference: if two cover the same words, the earlier candidate is chosen.
         self.candidates: list[Candidate] = []
         #: Number of words that a passage hash covers if each hash alone proves a passage; otherwise 0.
         self._proven_words = 0
