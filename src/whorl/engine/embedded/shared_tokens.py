@@ -30,8 +30,9 @@ _Clauses: TypeAlias = tuple[BoundNode, ...]
 _PARTS_AT_ONCE = 64
 #: Maximum number of clauses whose matches a snapshot caches (`TokenSnapshot.matches_by_texts`).
 _MOST_CACHED = 16
-#: A passage hash in more documents than this is frequent. A snapshot caches at most `_MOST_CACHED_NUMBERS` numbers of
-#: documents, 32 MB, so that texts with the same header do not read its postings again.
+#: A passage hash in more documents than this is frequent. A snapshot caches the documents of frequent hashes, at most
+#: `_MOST_CACHED_NUMBERS` document numbers (32 MB), so that searches for texts with the same header do not read the
+#: postings again.
 _FREQUENT, _MOST_CACHED_NUMBERS = 1_000, 4_000_000
 _NO_NUMBERS, _NO_SCORES = np.empty(0, np.int64), np.empty(0, np.float32)
 

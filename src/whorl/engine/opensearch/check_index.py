@@ -108,7 +108,7 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
 
 
 def _if_permitted(find: Callable[[], Iterator[Finding]]) -> list[Finding]:
-    """Return findings about the cluster, or a note if the user has rights to the index alone."""
+    """Return findings about the cluster, or a note if the user has rights only to the index."""
     try:
         return list(find())
     except EngineResponseError as cause:

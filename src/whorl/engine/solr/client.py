@@ -169,7 +169,7 @@ class SolrClient:
         self._send("POST", "update", {}, b"{" + b",".join(members) + b"}")
 
     def commit(self) -> None:
-        # Do not use pysolr's commit, which sends XML and expects XML in the response.
+        # Do not use pysolr's commit: it would send XML, and Solr would respond with XML.
         self.post("update", {"commit": {}})
 
     def reload(self) -> None:

@@ -310,7 +310,7 @@ class SolrEngine(ServerEngine):
             self._client.commit()
 
     def _is_searchable(self, document_id: str) -> bool:
-        """Check whether searches find the latest version of a document, or that it was deleted."""
+        """Check whether searches show the latest change of a document: its latest version, or its deletion."""
         return self._documents([document_id], [VERSION]) == self._documents([document_id], [VERSION], latest=True)
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
