@@ -166,6 +166,38 @@ def test_dates_in_formats_of_the_mapping(other_url: str) -> None:
                     write_ids(store.engine, duplicates.clusters(complete=True))
 
 
+def test_numbers_and_booleans_as_texts(other_url: str) -> None:
+    """
+    Texts in fields of numbers and Booleans, as importers of CSV send them, are searched by the cluster's values.
+    """
+    kinds = {"count": "integer", "price": "double", "size": "long"}
+    fields = {name: {"type": kind, "ignore_malformed": True} for name, kind in kinds.items()}
+    documents: dict[str, Json] = {
+        "a": {"count": "5", "price": "9.5", "paid": "true", "size": str(2**62 + 1)},
+        "b": {"count": ["12", 100], "price": "10.25", "paid": "", "size": "12"},
+        "c": {"count": 7, "price": 100, "paid": True, "size": 12},
+        "d": {"count": "many", "paid": "false"},
+    }
+    with contextlib.closing(IndexClient(other_url)) as client:
+        client.create({"mappings": {"properties": {"body": {"type": "text"}, "paid": {"type": "boolean"}, **fields}}})
+        text = " ".join(WORDS)
+        assert client.bulk([({"index": {"_id": name}}, {**own, "body": text}) for name, own in documents.items()]) == []
+        list(initialise(client, NAMES))
+        assert backfill(client, NAMES).sent == 4
+        with open_store(other_url, Settings(fields=NAMES)) as store:
+            for field in ("count", "price"):
+                hits = client.hits({"query": {"range": {field: {"gte": 7, "lte": 20}}}})
+                assert {hit.id for hit in store.search(f"{field}:[7 TO 20]").hits} == {hit["_id"] for hit in hits}
+                assert len(hits) == 2
+            for query, found in {
+                "paid:true": "ac",
+                "paid:false": "bd",
+                f"size:{2**62 + 1}": "a",
+                "count:many": "d",
+            }.items():
+                assert [hit.id for hit in store.search(query).hits] == [*found], query
+
+
 def test_a_run_that_was_stopped_is_completed(others: IndexClient) -> None:
     """
     Updates sent before an interruption stay, and the next run processes the rest only.

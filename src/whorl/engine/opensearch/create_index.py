@@ -45,6 +45,11 @@ from whorl.fingerprint.winnowing import PassageScheme
 
 #: Defaults of the properties that a mapping may omit. `definition_differences` ignores other omitted properties.
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
+#: Types of fields whose values the cluster reads from texts, too.
+_NUMBERS = (
+    *("byte", "short", "integer", "long", "unsigned_long"),
+    *("half_float", "float", "double", "scaled_float", "boolean"),
+)
 #: Key in the mapping's `_meta` for the base folder. Ids of indexed files are paths relative to the base folder.
 _FILE_BASE = "whorl_file_base"
 
@@ -70,10 +75,12 @@ def find_text_fields(client: IndexClient, mapping: Json, names: FieldNames) -> l
 def whole_documents(mapping: Json) -> Json:
     """Return the options of a search for whole documents, to update them.
 
-    The cluster formats dates as whorl reads them, since the mapping can allow any other format (`document_in`).
+    The cluster converts values as the mapping says: dates of any format, and numbers and Booleans from texts. whorl
+    reads these values where it does not understand those of the source (`document_in`).
     """
-    dates = _names_of_types(mapping.get("properties", {}), ("date", "date_nanos"))
-    fields = [{"field": name, "format": "strict_date_time"} for name in dates]
+    present = mapping.get("properties", {})
+    dates = _names_of_types(present, ("date", "date_nanos"))
+    fields = [*({"field": name, "format": "strict_date_time"} for name in dates), *_names_of_types(present, _NUMBERS)]
     return {"_source": {"excludes": [OWN]}, "fields": fields, "seq_no_primary_term": True}
 
 

@@ -212,15 +212,20 @@ def name_in(source: Json, names: FieldNames) -> str:
 
 def document_in(hit: Json, names: FieldNames) -> Document:
     """Return the document in a hit of a search for `whole_documents`; raise DocumentError if whorl cannot store it."""
-    source, dates = hit.get("_source", {}), dict[str, list[PropertyValue]]()
+    source, converted = hit.get("_source", {}), dict[str, list[PropertyValue]]()
     properties = properties_in(source, names)
-    _collect(hit.get("fields", {}), "", dates)
-    for name, formatted in dates.items():
+    _collect(hit.get("fields", {}), "", converted)
+    for name, read in converted.items():
         values = properties.get(name, ())
-        # The cluster omits malformed dates; keep the texts of such a property.
-        if len(values) == len(formatted) and any(date_of(str(value)) is None for value in values):
-            properties[name] = tuple(formatted)
+        # The cluster omits malformed values; keep the texts of such a property.
+        if len(values) == len(read) and not all(map(_is_understood, values, read)):
+            properties[name] = tuple(read)
     return Document(hit["_id"], text_in(source, names), name_in(source, names), properties)
+
+
+def _is_understood(value: PropertyValue, converted: PropertyValue) -> bool:
+    """Check whether whorl reads a value as a date or number, as the cluster does; a date is converted to a text."""
+    return date_of(str(value)) is not None if isinstance(converted, str) else not isinstance(value, str)
 
 
 def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyValue, ...]]:
