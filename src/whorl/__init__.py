@@ -26,7 +26,8 @@ Similar, SimilarHit the documents that share content with a document
 SketchPlan, MinHashPlan, ResidualPlan, Branch
                     the plan of a similar search
 Attribution         the documents that a text comes from
-TextSource          one of these documents, with its Passages; HashedPassage is a passage in a store without texts
+TextSource          one of these documents, with its Passages; HashedPassage is a passage in a store without texts,
+                    WordPlace its place in the document
 Promise             the recall of the search for these documents
 Verification        the quotations of a text, each as a VerifiedQuotation
 VerifiedQuotation   a Quotation of a text (or a GivenQuotation, given alone), and the result of checking it
@@ -181,6 +182,7 @@ if TYPE_CHECKING:
     from whorl.search.attribution.results import HashedPassage as HashedPassage
     from whorl.search.attribution.results import Promise as Promise
     from whorl.search.attribution.results import TextSource as TextSource
+    from whorl.search.attribution.results import WordPlace as WordPlace
     from whorl.search.boilerplate import CompareOptions as CompareOptions
     from whorl.search.highlighting import Snippet as Snippet
     from whorl.search.prepared_search import PreparedQuery as PreparedQuery

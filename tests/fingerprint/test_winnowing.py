@@ -17,6 +17,7 @@ from whorl.fingerprint.winnowing import (
     BROKEN_WORDS,
     PassageScheme,
     hashes_to_look_up,
+    passage_places,
     run_hashes,
     stored_passage_hashes,
     winnow,
@@ -27,6 +28,7 @@ from whorl.request_context import new_request
 
 SCHEME = PassageScheme()
 FEW = st.lists(st.sampled_from(["the", "a", "of", "whale", "š", "捕鯨"]), max_size=60)
+LATIN = st.lists(st.sampled_from(["the", "a", "of", "whale", "š"]), max_size=60)
 SCHEMES = st.integers(2, 12).flatmap(
     lambda run: st.integers(1, run).map(lambda hashed: PassageScheme(run_words=run, hashed_words=hashed))
 )
@@ -67,6 +69,28 @@ def test_numbers_of_a_text_with_a_broken_word() -> None:
     assert numbers == sorted(kept | of_halves | {BROKEN_WORDS})
     assert kept != of_halves
     assert stored_passage_hashes(whole, read_joined_words(whole, profile), Scheme(), SCHEME).tolist() == sorted(kept)
+
+
+@given(LATIN, SCHEMES, st.sets(st.integers(0, 30), max_size=3))
+def test_places_of_hashes(words: list[str], scheme: PassageScheme, broken: set[int]) -> None:
+    """
+    Each stored hash has its place: the number of words before it, where a broken word counts as two.
+    """
+    long = [f"{word}example" for word in words]
+    text = " ".join(f"{word[:-3]}-\n{word[-3:]}" if at in broken else word for at, word in enumerate(long))
+    profile, halves = Scheme().profile, [at for at, word in enumerate(long) for _ in range(1 + (at in broken))]
+    given = read_joined_words(text, profile)
+    found = passage_places(text, given, Scheme(), scheme)
+    assert found.words == len(halves) == len(given.starts) - 1
+    assert sorted(set(found.hashes.tolist())) == stored_passage_hashes(text, given, Scheme(), scheme).tolist()
+    # Hashes of runs of both versions, by the places of their first words.
+    expected = set(enumerate(run_hashes(given, scheme).tolist()))
+    expected |= {(halves.index(at), number) for at, number in enumerate(run_hashes(join(long), scheme).tolist())}
+    expected = {(at, number % (1 << scheme.bits)) for at, number in expected} | {(0, BROKEN_WORDS)}
+    assert set(zip(found.places.tolist(), found.hashes.tolist(), strict=True)) <= expected
+    assert (np.diff(found.places) >= 0).all()
+    whole, _ = winnow_with_positions(given, scheme)
+    assert set(whole.tolist()) <= set(found.places.tolist())
 
 
 @given(FEW, SCHEMES)

@@ -23,7 +23,7 @@ from whorl.output.sources import (
     write_source_passages,
     write_sources,
 )
-from whorl.search.attribution.results import Attribution, Common, HashedPassage, Promise, TextSource
+from whorl.search.attribution.results import Attribution, Common, HashedPassage, Promise, TextSource, WordPlace
 
 TEXT = "So:\nthe quick brown fox jumps over a lazy dog."
 SOURCE = "The quick brown fox jumps!\n"
@@ -108,17 +108,22 @@ def test_csv() -> None:
 
 def test_csv_of_passages() -> None:
     """
-    CSV of passages has a row for each passage, with its place in both texts; a store without texts has no place in B.
+    CSV of passages has a row for each passage, with its place in both texts. In a store without texts, the place in B
+    has words instead of characters, or is unknown.
     """
     found, out = example_attribution(), io.StringIO()
-    hashed = replace(found.sources[0], passages=(HashedPassage((0, 9), 8),), content="")
+    passages = (HashedPassage((0, 9), 8), HashedPassage((0, 9), 8, WordPlace(3, 10, 99)))
+    hashed = replace(found.sources[0], passages=passages, content="")
     write_source_passages(READ, replace(found, sources=(*found.sources, hashed)), out)
-    exact, without_text = csv.DictReader(io.StringIO(out.getvalue()))
+    exact, without_text, with_words = csv.DictReader(io.StringIO(out.getvalue()))
     assert (exact["id"], exact["words"], exact["first_line_a"]) == ("b", "5", "2")
     assert TEXT[: int(exact["start_a"])].count("\n") == 1
     for side, text in (("a", TEXT), ("b", SOURCE)):
         assert exact[f"text_{side}"] == text[int(exact[f"start_{side}"]) : int(exact[f"end_{side}"])]
-    assert (without_text["text_a"], without_text["start_b"], without_text["text_b"]) == (TEXT[:9], "", "")
+    for row, numbers in ((exact, ("", "", "")), (without_text, ("", "", "")), (with_words, ("3", "10", "99"))):
+        assert (row["first_word_b"], row["last_word_b"], row["document_words_b"]) == numbers
+    for row in (without_text, with_words):
+        assert (row["text_a"], row["start_b"], row["text_b"]) == (TEXT[:9], "", "")
 
 
 def test_notes_on_the_search() -> None:

@@ -17,7 +17,7 @@ from whorl.errors import DocumentError, StoreError
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, SketchScheme, compare
-from whorl.fingerprint.winnowing import PassageScheme
+from whorl.fingerprint.winnowing import PassagePlaces, PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, DocumentsByScore, Kind, Value
@@ -369,6 +369,13 @@ class Engine(Protocol):
             among: Ids of other documents in which to look up the frequent hashes.
             left_out: Query for documents to leave out.
         """
+
+    def passage_places(self, ids: Collection[str]) -> Mapping[str, PassagePlaces]:
+        """Return the passage hashes of documents with their places, keyed by id; omit documents without places.
+
+        Only stores without texts have places.
+        """
+        return {}
 
     def find_documents_with_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
         """Return the ids of documents with any of the phrases; None if phrases are not indexed.

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -127,15 +127,58 @@ def stored_passage_hashes(text: str, words: JoinedWords, scheme: Scheme, passage
     joined. `words` are the words of `text` under `scheme`, the scheme of the document's tokens. The hashes come from
     the text with folded apostrophes.
     """
+    words, rejoined = _versions(text, words, scheme)
+    numbers = winnow(words, passage_scheme)
+    if rejoined is None:
+        return numbers
+    return sort_distinct([np.array([BROKEN_WORDS], np.uint64), numbers, winnow(rejoined, passage_scheme)])
+
+
+class PassagePlaces(NamedTuple):
+    """Passage hashes of a document in the order of its words.
+
+    Attributes:
+        words: Number of words of the document.
+        places: Index of the first word of each hashed run, ascending; int64 array of shape (n,).
+        hashes: The hashes of `stored_passage_hashes`, with repetitions; uint64 array of shape (n,).
+    """
+
+    words: int
+    places: npt.NDArray[np.int64]
+    hashes: Numbers
+
+
+def passage_places(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> PassagePlaces:
+    """Return the hashes of `stored_passage_hashes`, which has the same arguments, with their places.
+
+    Words that are broken at line ends count as two words. BROKEN_WORDS has the place 0.
+    """
+    words, rejoined = _versions(text, words, scheme)
+    places, hashes = winnow_with_positions(words, passage_scheme)
+    if rejoined is not None:
+        more_places, more_hashes = winnow_with_positions(rejoined, passage_scheme)
+        # Both versions have the same letters, so find the word with the same letters before it.
+        own, joined = (version.starts // 2 - np.arange(version.starts.size) for version in (words, rejoined))
+        more_places = np.searchsorted(own, joined[more_places], side="right") - 1
+        places = np.concatenate(([0], places, more_places))
+        hashes = np.concatenate((np.array([BROKEN_WORDS], np.uint64), hashes, more_hashes))
+        order = np.lexsort((hashes, places))
+        places, hashes = places[order], hashes[order]
+        is_new = np.append(True, (places[1:] != places[:-1]) | (hashes[1:] != hashes[:-1]))
+        places, hashes = places[is_new], hashes[is_new]
+    return PassagePlaces(words.starts.size - 1, places, hashes)
+
+
+def _versions(text: str, words: JoinedWords, scheme: Scheme) -> tuple[JoinedWords, JoinedWords | None]:
+    """Return the words of a text with folded apostrophes; and also without breaks at line ends, if it has any."""
     folded = fold_apostrophes(text)
     whole = without_line_end_hyphens(folded)
     if folded != text:
         (words,) = _words_of([folded], scheme)
-    numbers = winnow(words, passage_scheme)
     if whole == folded:
-        return numbers
+        return words, None
     (rejoined,) = _words_of([whole], scheme)
-    return sort_distinct([np.array([BROKEN_WORDS], np.uint64), numbers, winnow(rejoined, passage_scheme)])
+    return words, rejoined
 
 
 def _words_of(texts: Sequence[str], scheme: Scheme) -> Iterator[JoinedWords]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from whorl.output.html_pages import (
 )
 from whorl.output.json_conversion import values
 from whorl.request_context import timely
-from whorl.search.attribution.results import Attribution, Common, TextSource
+from whorl.search.attribution.results import Attribution, Common, HashedPassage, TextSource, WordPlace
 
 #: Columns of the CSV file, one row per source; shares are fractions.
 COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares.NAMES, "shingles", "passages")
@@ -37,6 +37,7 @@ COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares
 PASSAGE_COLUMNS = (
     *("id", "name", "words"),
     *(f"{name}_{side}" for side in ("a", "b") for name in ("start", "end", "first_line", "last_line", "text")),
+    *(f"{name}_b" for name in WordPlace._fields),
 )
 #: Maximum number of passages that the report shows for a source; the longest come first.
 MOST_SHOWN = 200
@@ -44,12 +45,19 @@ MOST_SHOWN = 200
 _COLOURS = 8
 
 
-class SourcePassage(NamedTuple):
-    """A passage of the text (A) and of its source (B); the range in B is null if the store keeps no texts."""
+@dataclass(frozen=True, slots=True)
+class SourcePassage:
+    """A passage of the text (A) and of its source (B).
+
+    If the store keeps no texts, the range in B is null, and `b_words` has the place in B if it is known.
+    """
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("words", "a", "b", "b_words?")
 
     words: int
     a: LinedRange
     b: LinedRange | None
+    b_words: WordPlace | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +140,12 @@ def sources_values(read: ReadText, attribution: Attribution, *, with_texts: bool
     def lined(source: TextSource) -> LinedSource:
         own = Lines(source.content)
         passages = (
-            SourcePassage(each.words, lines.range(each.a, with_texts), each.b and own.range(each.b, with_texts))
+            SourcePassage(
+                each.words,
+                lines.range(each.a, with_texts),
+                own.range(each.b, with_texts) if isinstance(each, Passage) else None,
+                None if isinstance(each, Passage) else each.b_words,
+            )
             for each in timely(source.passages)
         )
         return LinedSource(source, attribution.counted_words, tuple(passages))
@@ -177,7 +190,7 @@ def write_sources(attribution: Attribution, out: IO[str]) -> None:
 
 def write_source_passages(read: ReadText, attribution: Attribution, out: IO[str]) -> None:
     def row(source: dict[str, Any], passage: dict[str, Any]) -> dict[str, object]:
-        sides = {side: passage[side] or {} for side in ("a", "b")}
+        sides = {"a": passage["a"], "b": (passage["b"] or {}) | passage.get("b_words", {})}
         places = {f"{name}_{side}": value for side, place in sides.items() for name, value in place.items()}
         return {"id": source["id"], "name": source["name"], "words": passage["words"], **places}
 
@@ -338,13 +351,20 @@ def _passages(read: ReadText, attribution: Attribution) -> Iterator[str]:
                 place = html_in_context(source.content, *passage.b)
                 yield f"<h3>In the source, {lines_named(own, passage.b)}</h3>{place}"
             else:
-                yield "<p>The store keeps no texts, so the place in the source is not known.</p>"
+                yield f"<p>{_word_place(passage)}</p>"
             part = html_shortened(read.text, *passage.a)
             yield f'<h3>In the text, {lines_named(lines, passage.a)}</h3><blockquote dir="auto">{part}</blockquote>'
             links = [f'<a href="#t{number}-{at}">its place in the text</a>'] if (number, at) in painted else []
             if at < min(len(source.passages), MOST_SHOWN):
                 links.append(f'<a href="#p{number}-{at + 1}">next passage of this source</a>')
             yield f'<p class="links">{" · ".join(links)}</p></article>'
+
+
+def _word_place(passage: HashedPassage) -> str:
+    if passage.b_words is None:
+        return "The store keeps no texts, so the place in the source is not known."
+    first, last, words = passage.b_words
+    return f"In the source, words {first:,} to {last:,} of {words:,}. The store keeps no texts."
 
 
 def _colour(number: int) -> str:

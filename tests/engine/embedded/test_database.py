@@ -208,7 +208,7 @@ def test_an_older_store_is_reported(path):
         connection.execute("INSERT INTO meta VALUES ('format', '9')")
         connection.execute("CREATE TABLE document (id TEXT, name TEXT)")
     connection.close()
-    with pytest.raises(StoreError, match=r"of format 9, and this version reads format 11.*whorl upgrade .*store"):
+    with pytest.raises(StoreError, match=r"of format 9, and this version reads format 12.*whorl upgrade .*store"):
         opened(path)
 
 
@@ -282,7 +282,7 @@ def test_a_store_of_the_format_before_shared_texts(path):
         assert engine.texts(["a", "b", "c"]) == {"b": long_text(2), "c": long_text(1)}
         engine._records.verify()
     with closing(sqlite3.connect(path / RECORDS)) as connection:
-        assert connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() == ("11",)
+        assert connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() == ("12",)
 
 
 def test_a_changed_reference(path):

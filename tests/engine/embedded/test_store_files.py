@@ -139,9 +139,9 @@ def test_other_formats_are_refused(path):
     """
     fill(path, 1)
     with sqlite3.connect(path / RECORDS) as connection:
-        connection.execute("UPDATE meta SET value = '12' WHERE key = 'format'")
+        connection.execute("UPDATE meta SET value = '13' WHERE key = 'format'")
     connection.close()
-    with pytest.raises(StoreError, match="format 12, and this version reads format 11; use the version that made it"):
+    with pytest.raises(StoreError, match="format 13, and this version reads format 12; use the version that made it"):
         opened(path)
 
 
@@ -154,7 +154,7 @@ def test_meta_names_the_scheme(path):
         meta = dict(connection.execute("SELECT key, value FROM meta"))
     connection.close()
     sketches = SketchScheme().name
-    assert meta | {"store": ""} == {"format": "11", "scheme": SCHEME.name, "sketches": sketches, "store": ""}
+    assert meta | {"store": ""} == {"format": "12", "scheme": SCHEME.name, "sketches": sketches, "store": ""}
 
 
 def test_no_rights(path, start):

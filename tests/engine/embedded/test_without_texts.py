@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
+from whorl.engine.embedded.database import TextCodec, _label, _seal
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.segments import Segment
 from whorl.engine.embedded.store_files import INDEX, RECORDS
@@ -24,6 +25,7 @@ from whorl.errors import ParameterError, SchemaError, SchemeMismatchError, Store
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme, winnow
 from whorl.model import CLUSTER
+from whorl.search.attribution.results import HashedPassage
 
 CHANCE = random.Random(321)
 TEXT = ["".join(CHANCE.choices(ascii_lowercase, k=9)) for _ in range(400)]
@@ -107,6 +109,12 @@ def test_the_same_documents_and_words(tmp_path: Path, run: int) -> None:
                 assert words <= run_words(run_starts(MADE[source.id], scheme.hashed_words), scheme.hashed_words)
                 assert (source.words, source.name) == (len(words), f"Title {source.id}")
                 assert (source.shares, source.content, {place.b for place in source.passages}) == (None, "", {None})
+                for place in source.passages:
+                    assert isinstance(place, HashedPassage)
+                    assert place.b_words
+                    first, last, length = place.b_words
+                    assert MADE[source.id][first - 1 : last] == cut(place.a)
+                    assert length == len(MADE[source.id])
                 covered |= words
             assert covered >= set().union(*(certain_words(words, scheme) for words in MADE.values()))
             assert result.covered_words == len(covered)
@@ -127,8 +135,9 @@ def words_in_files(folder: Path) -> set[str]:
 
 def test_files_have_no_words(tmp_path: Path) -> None:
     """
-    No file has a word of a document, though the files of a store with texts have hundreds. The records have five bytes
-    for each passage hash, a checksum, and no dictionary, which is made from texts. The index has passage hashes alone.
+    No file has a word of a document, though the files of a store with texts have hundreds. The records have five and a
+    half bytes for each passage hash and its place, six more bytes, and no dictionary, which is made from texts. The
+    index has passage hashes alone.
     """
     many = [Document(f"more {at}", " ".join(other_words(40) + TEXT[:200])) for at in range(1_200)]
     for folder, no_text in (("with", False), ("without", True)):
@@ -146,9 +155,50 @@ def test_files_have_no_words(tmp_path: Path) -> None:
             assert (word_count, has_dictionary, len(lengths)) == (0, False, len(DOCUMENTS) + len(many))
             assert has_postings == [False, False, True]
             hashes = {name: len(winnow(join(words), PassageScheme(bits=PROOF_BITS))) for name, words in MADE.items()}
-            assert {name: lengths[name] for name in MADE} == {name: 5 * count + 4 for name, count in hashes.items()}
+            for name, count in hashes.items():
+                assert 5 * count + 5 <= lengths[name] <= 5.5 * count + 6
         else:
             assert (word_count > 300, has_dictionary, has_postings) == (True, True, [True, True])
+
+
+def write_without_places(folder: Path) -> None:
+    """Change the records of a store without texts to those of format 11, which have no places."""
+    with EmbeddedEngine(folder) as engine:
+        stored = list(engine._records.all_documents())
+        heads = {head.id: head for head in engine._records.heads("number", [own.number for own in stored])}
+    codec = TextCodec(lambda: None)
+    with closing(sqlite3.connect(folder / RECORDS)) as connection:
+        for number, document, hashes in stored:
+            name = document.id
+            assert hashes is not None
+            content = b"".join(value.to_bytes(5, "little") for value in hashes.tolist())
+            head = codec.compress(json.dumps([heads[name].name, heads[name].properties, heads[name].stored_digest]))
+            sealed = [_seal(_label(part, number, name), blob) for part, blob in (("head", head), ("content", content))]
+            connection.execute("UPDATE document SET head = ?, content = ? WHERE number = ?", (*sealed, number))
+        connection.execute("UPDATE meta SET value = '11' WHERE key = 'format'")
+        connection.commit()
+
+
+def test_a_store_without_places(tmp_path: Path) -> None:
+    """
+    A store of format 11 has no places. It is read unchanged, and its index can be made again; documents that are
+    indexed again have places.
+    """
+    folder, text = tmp_path / "store", " ".join(TEXT)
+    with open_store(folder, passages=12, no_text=True) as store:
+        store.index(DOCUMENTS)
+        expected = [(source.id, source.words) for source in store.sources(source=text).sources]
+    write_without_places(folder)
+    shutil.rmtree(folder / INDEX)
+    for is_again in (False, True):
+        with open_store(folder) as store:
+            store.index(DOCUMENTS, again=is_again)
+            found = store.sources(source=text)
+            assert [(source.id, source.words) for source in found.sources] == expected
+            assert isinstance(store.engine, EmbeddedEngine)
+            store.engine._records.verify()
+            passages = [passage for source in found.sources for passage in source.passages]
+            assert {isinstance(own, HashedPassage) and own.b_words is not None for own in passages} == {is_again}
 
 
 REFUSED: dict[str, Callable[[Store], object]] = {
@@ -254,12 +304,15 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert (source["jaccard"], source["shingles"], source["exact"]) == (None, None, False)
     (passage,) = source["passages"]
     assert (passage["b"], passage["words"]) == (None, source["words"])
+    place, words = passage["b_words"], passage["a"]["text"].split()
+    assert TEXT[:60][place["first_word"] - 1 : place["last_word"]] == words
+    assert place["document_words"] == 60
     assert passage["a"]["text"] in letter.read_text(encoding="utf-8")
     table = whorl("sources", "--store", store, "--html", str(report), str(letter))
     assert table.exit_code == 0
     assert "the store keeps no texts" in table.stderr
     assert "lease.txt" in table.stdout
-    assert "the place in the source is not known" in report.read_text(encoding="utf-8")
+    assert f"In the source, words {place['first_word']} to {place['last_word']} of 60." in report.read_text("utf-8")
     assert whorl("sources", "--store", store, "--csv", str(letter)).stdout.count("\n") == 2
     assert "texts: none" in whorl("status", "--store", store).stdout
     for words in (("similar", str(letter)), ("search", "lease"), ("verify", str(letter)), ("duplicates",)):

@@ -21,11 +21,11 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
-import numpy as np
 import orjson
 import zstandard
 
-from whorl.arrays_and_batches import batches
+from whorl.arrays_and_batches import batches, sort_distinct
+from whorl.engine.embedded.passage_records import pack_passages, unpack_hashes, unpack_passages
 from whorl.engine.embedded.store_files import (
     RECORDS,
     connect,
@@ -40,17 +40,17 @@ from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.fingerprint_texts import text_sketches
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, decode_all, encode
-from whorl.fingerprint.winnowing import PROOF_BITS, Numbers, PassageScheme
+from whorl.fingerprint.winnowing import Numbers, PassagePlaces, PassageScheme
 from whorl.model import Document, PropertyValue
 from whorl.query.plan.fields_and_values import infer_kind
 from whorl.query.plan.nodes import Kind
 from whorl.request_context import timely
 
 #: Version of the tables below and of the hashes in them. Increase it with every change.
-FORMAT = "11"
-#: Older format that whorl still reads: it stores a text once per document, even if texts are equal. The first write to
-#: such a store changes its format to FORMAT.
-UNSHARED_FORMAT = "10"
+FORMAT = "12"
+#: Older formats that whorl still reads; the first write to such a store changes its format to FORMAT. Format 10 stores
+#: a text once per document, even if texts are equal. Format 11 stores passage hashes without their places.
+OLDER_FORMATS = ("10", "11")
 #: Format that `previous_store` reads for upgrades: the tables are the same, but apostrophes in texts were not folded.
 PREVIOUS_FORMAT = "9"
 SKETCH_SCHEME = SketchScheme()
@@ -62,7 +62,8 @@ _Key: TypeAlias = Literal["number", "id"]
 # Each blob ends with a checksum. Columns of a document:
 #
 # - id, and the handles (values of DBID and LID): not in a blob, so that they can be looked up;
-# - head: name, properties and digest; for a short document, the text instead of the digest;
+# - head: name, properties and digest; for a short document, the text instead of the digest; in a store without texts,
+#   also the number of words, except if the row was written in format 11;
 # - sketch: null for a short document, and in a store without texts;
 # - content: the text; null for a short document, and passage hashes in a store without texts.
 #
@@ -124,17 +125,18 @@ class Record(NamedTuple):
     """Stored data of a document.
 
     `content` is the sketch of a long text, or None for a short text, whose sketch is computed on demand. In a store
-    without texts, `content` is the passage hashes instead.
+    without texts, `content` is the passage hashes with their places instead.
     """
 
     document: Document
-    content: Sketch | Numbers | None
+    content: Sketch | PassagePlaces | None
 
 
 class Head(NamedTuple):
     """A stored document without its sketch and `content`.
 
-    A short document has a `short_text` instead of a `stored_digest`.
+    A short document has a `short_text` instead of a `stored_digest`. A document whose passage hashes have places has a
+    number of `words`.
     """
 
     number: int
@@ -143,6 +145,7 @@ class Head(NamedTuple):
     properties: dict[str, list[PropertyValue]]
     stored_digest: str
     short_text: str | None
+    words: int | None = None
 
     @property
     def digest(self) -> str:
@@ -241,8 +244,8 @@ class RecordDatabase:
             self.raise_damaged(f"it has an unknown entry {min(unknown, key=str)!r}")
         meta = dict(self._writer.execute("SELECT key, value FROM meta WHERE key != 'dictionary'"))
         stored_format = meta.get("format")
-        self._is_unshared = stored_format == UNSHARED_FORMAT
-        if stored_format != self._format and (not self._is_unshared or self._format != FORMAT):
+        self._is_older = stored_format in OLDER_FORMATS
+        if stored_format != self._format and (not self._is_older or self._format != FORMAT):
             way = "use the version that made it, or index into a new folder"
             if stored_format == PREVIOUS_FORMAT:
                 way = f"bring it up to date: whorl upgrade {self._path.parent}"
@@ -342,7 +345,7 @@ class RecordDatabase:
         try:
             with self._transaction():
                 self._field_changes.clear()
-                if self._is_unshared:
+                if self._is_older:
                     for statement in _SHARING.split(";"):
                         self._writer.execute(statement)
                     self._writer.execute("UPDATE meta SET value = ? WHERE key = 'format'", (FORMAT,))
@@ -350,7 +353,7 @@ class RecordDatabase:
                     self._writer.execute("INSERT INTO meta VALUES ('dictionary', ?)", (_seal("dictionary", made),))
                 yield
                 self._write_field_counts()
-            self._is_unshared = False
+            self._is_older = False
         except BaseException:
             self._texts.forget()
             raise
@@ -427,10 +430,10 @@ class RecordDatabase:
         if content is None:
             data = _json([document.name, document.properties]) if document.name or document.properties else ""
             return self._texts.compress(f"{data}\n{document.text}"), None, None
-        head = self._texts.compress(_json([document.name, document.properties, document.digest]))
+        kept = [document.name, document.properties, document.digest]
         if isinstance(content, Sketch):
-            return head, encode(content), self._texts.compress(document.text)
-        return head, None, _pack_passages(content)
+            return self._texts.compress(_json(kept)), encode(content), self._texts.compress(document.text)
+        return self._texts.compress(_json([*kept, content.words])), None, pack_passages(content)
 
     def remove(self, ids: Iterable[str]) -> dict[int, str]:
         """Delete documents by id, and add journal entries; return the ids of the deleted documents, keyed by number."""
@@ -539,16 +542,20 @@ class RecordDatabase:
             known = self._decode_head(number, document_id, head)
             if kind != "null" or known.short_text is not None:
                 return NumberedDocument(number, known.document(self._read_text(known, content, *owner)))
-            passages = _unpack_passages(self._unseal(_label("content", number, document_id), content))
-            return NumberedDocument(number, known.document(), passages)
+            packed = self._unseal(_label("content", number, document_id), content)
+            if known.words is None:
+                return NumberedDocument(number, known.document(), unpack_hashes(packed))
+            hashes = unpack_passages(packed, known.words).hashes
+            return NumberedDocument(number, known.document(), sort_distinct([hashes]))
         return None
 
     def _decode_head(self, number: int, document_id: str, head: object) -> Head:
         raw = self._decompress(_label("head", number, document_id), head)
         # The JSON contains no line break, so the text of a short document begins after the first line break.
         data, is_short, text = raw.partition("\n")
-        name, properties, *digest = orjson.loads(data) if data else ("", {})
-        return Head(number, document_id, name, properties, "".join(digest), text if is_short else None)
+        name, properties, *more = orjson.loads(data) if data else ("", {})
+        digest, words = (*more, None, None)[:2]
+        return Head(number, document_id, name, properties, digest or "", text if is_short else None, words)
 
     def _read_sketches(self, raws: Sequence[str | bytes]) -> list[Sketch]:
         """Return the sketch of each document: the stored sketch, or a sketch computed from a short document's text."""
@@ -630,6 +637,16 @@ class RecordDatabase:
         for number, document_id, _, raw_head, *stored in self._select(f"{_TYPE}, head, content", "id", ids):
             texts[document_id] = self._read_text(self._decode_head(number, document_id, raw_head), *stored)
         return texts
+
+    def passage_places(self, ids: Iterable[str]) -> dict[str, PassagePlaces]:
+        """Return the passage hashes of documents in a store without texts; omit documents without places."""
+        passages = {}
+        for number, document_id, raw_head, content in self._select("head, content", "id", ids):
+            words = self._decode_head(number, document_id, raw_head).words
+            if words is not None:
+                packed = self._unseal(_label("content", number, document_id), content)
+                passages[document_id] = unpack_passages(packed, words)
+        return passages
 
     def sketches(self, ids: Iterable[str]) -> dict[str, Sketch]:
         return {document.id: document.sketch for document in self.sketched_documents("id", ids)}
@@ -730,19 +747,6 @@ def _json(values: object) -> str:
     return orjson.dumps(values).decode()
 
 
-_HASH_BYTES = PROOF_BITS // 8
-
-
-def _pack_passages(passages: Numbers) -> bytes:
-    return passages.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :_HASH_BYTES].tobytes()
-
-
-def _unpack_passages(packed: bytes) -> Numbers:
-    padded = np.zeros((len(packed) // _HASH_BYTES, 8), np.uint8)
-    padded[:, :_HASH_BYTES] = np.frombuffer(packed, np.uint8).reshape(-1, _HASH_BYTES)
-    return padded.view("<u8").ravel().astype(np.uint64)
-
-
 def _label(part: str, number: int, document_id: str) -> str:
     return f"{part} of document {number}, {document_id}"
 
@@ -773,7 +777,7 @@ def previous_store(folder: Path, *, or_current: bool = False) -> Iterator[Record
         raise StoreError(f"there is no store at {folder}")
     with sqlite_errors(path), closing(connect_read_only(path, 0.0)) as connection:
         (stored_format,) = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() or (None,)
-    if stored_format != PREVIOUS_FORMAT and not (or_current and stored_format in (FORMAT, UNSHARED_FORMAT)):
+    if stored_format != PREVIOUS_FORMAT and not (or_current and stored_format in (FORMAT, *OLDER_FORMATS)):
         yield None
         return
     records = RecordDatabase(path, Scheme(), wait_seconds=0.0, is_read_only=True, file_format=stored_format)
@@ -812,8 +816,9 @@ class TextCodec:
         self._sampled = 0
         self._dictionary: zstandard.ZstdCompressionDict | None = None
         self._compressor = self._without_dictionary = zstandard.ZstdCompressor(compression_params=_PARAMETERS)
-        #: Idle decompressors, which use the dictionary. A thread takes one, and puts it back afterwards.
+        #: Idle decompressors, with and without the dictionary. A thread takes one, and puts it back afterwards.
         self._idle: list[zstandard.ZstdDecompressor] = []
+        self._idle_plain: list[zstandard.ZstdDecompressor] = []
 
     def begin(self, texts: Iterable[str]) -> bytes | None:
         """Load the store's dictionary. If it has none, train a dictionary on the texts so far, and return it.
@@ -862,16 +867,17 @@ class TextCodec:
 
     def decompress(self, compressed: bytes) -> str:
         """Decompress a text; raise ZstdError for damaged bytes or a lost dictionary."""
-        if compressed[:1] == _PLAIN:
-            return zstandard.ZstdDecompressor(format=_FRAMES).decompress(compressed[1:]).decode()
+        is_plain = compressed[:1] == _PLAIN
+        idle = self._idle_plain if is_plain else self._idle
         try:
-            decompressor = self._idle.pop()
+            decompressor = idle.pop()
         except IndexError:
-            if not (dictionary := self._load_dictionary()):
+            dictionary = None if is_plain else self._load_dictionary()
+            if not is_plain and not dictionary:
                 raise zstandard.ZstdError("the dictionary is lost") from None
             decompressor = zstandard.ZstdDecompressor(dict_data=dictionary, format=_FRAMES)
         raw = decompressor.decompress(compressed[1:])
-        self._idle.append(decompressor)
+        idle.append(decompressor)
         return raw.decode()
 
     def _load_dictionary(self) -> zstandard.ZstdCompressionDict | None:

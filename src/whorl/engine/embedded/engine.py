@@ -67,7 +67,7 @@ from whorl.fingerprint.fingerprint_texts import BATCH_CHARACTERS, BATCH_TEXTS, s
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
-from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme
+from whorl.fingerprint.winnowing import PROOF_BITS, PassagePlaces, PassageScheme
 from whorl.model import Document, Order, Page, PropertyLimits, Stored
 from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import (
@@ -607,6 +607,9 @@ class EmbeddedEngine(Engine):
     ) -> PassageMatches:
         excluded = None if left_out is None else self._require_tokens(BoundPlan(left_out))
         return self._with_repair(lambda: self._runner.find_documents_with_passages(counts, most, among, excluded))
+
+    def passage_places(self, ids: Collection[str]) -> Mapping[str, PassagePlaces]:
+        return {} if self.keeps_texts else self._usable_records.passage_places(ids)
 
     def find_documents_with_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
         if not self.keeps_texts:

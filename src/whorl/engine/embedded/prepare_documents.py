@@ -27,7 +27,7 @@ from whorl.fingerprint.fingerprint_texts import (
 )
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch
-from whorl.fingerprint.winnowing import Numbers, PassageScheme, stored_passage_hashes
+from whorl.fingerprint.winnowing import Numbers, PassagePlaces, PassageScheme, passage_places, stored_passage_hashes
 from whorl.model import Document
 from whorl.query.plan.nodes import Kind, Value
 
@@ -69,11 +69,17 @@ class DocumentPreparation:
     def prepare(self, documents: Sequence[Document]) -> list[tuple[Record, IndexEntry]]:
         """Return each document's record for the database, and its entry for the text index and the token index."""
         hashes = list(self._hash(documents))
-        contents: Sequence[Sketch | Numbers | None]
-        contents = passages = self._passages(documents, hashes)
-        if self.keeps_texts:
+        contents: Sequence[Sketch | PassagePlaces | None]
+        if self.keeps_texts or self.passage_scheme is None:
             least = least_stored_size(self.scheme)
             contents = [hashed.sketch(SKETCH_SCHEME) if hashed.hashes.size >= least else None for hashed in hashes]
+            passages = self._passages(documents, hashes)
+        else:
+            contents = placed = [
+                passage_places(document.text, hashed.words, self.scheme, self.passage_scheme)
+                for document, hashed in zip(documents, hashes, strict=True)
+            ]
+            passages = [sort_distinct([own.hashes]) for own in placed]
         return list(zip(map(Record, documents, contents), self._entries(documents, hashes, passages), strict=True))
 
     def changes(self, documents: Iterable[NumberedDocument]) -> Iterator[list[Change]]:

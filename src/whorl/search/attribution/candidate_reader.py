@@ -87,6 +87,8 @@ class Candidate:
     def split(self, groups: Iterable[list[str]]) -> list[Candidate]:
         """Move the documents of each group of ids to a new candidate; return the new candidates."""
         others = [replace(self, ids=ids) for ids in groups if ids]
+        if not others:
+            return []
         taken = {document_id for other in others for document_id in other.ids}
         self.ids = [document_id for document_id in self.ids if document_id not in taken]
         return others
@@ -126,10 +128,13 @@ class CandidateReader:
             self._least_words = min(min_words, passages.hashed_words)
         self._most, self._characters, self._kept = most, 0, 0
         self.read = self.without_text = 0
+
+    @cached_property
+    def _sorted_runs(self) -> tuple[npt.NDArray[np.uint64], Numbers]:
+        """Hashes of the runs of `run` words in the text, ascending; and the start of each run."""
         runs = self._hash_runs(self.of_text)
-        #: Starts of the runs of `run` words in the text, sorted by the hashes in `_runs`.
-        self._run_places = np.argsort(runs, kind="stable")
-        self._runs = runs[self._run_places]
+        places = np.argsort(runs, kind="stable")
+        return runs[places], places
 
     @cached_property
     def _shingles(self) -> npt.NDArray[np.uint64]:
@@ -246,10 +251,11 @@ class CandidateReader:
     def _cover_by_hashes(self, words: TextWords) -> Numbers:
         """Return the ranges of the text that a document also has, found by hashes of runs of `run` words."""
         runs = sort_distinct([self._hash_runs(words)])
-        positions, is_shared = find_sorted(self._runs, runs)
+        text_runs, places = self._sorted_runs
+        positions, is_shared = find_sorted(text_runs, runs)
         first = positions[is_shared]
-        counts = np.searchsorted(self._runs, runs[is_shared], side="right") - first
-        starts = self._run_places[indices_of_ranges(first, counts)]
+        counts = np.searchsorted(text_runs, runs[is_shared], side="right") - first
+        starts = places[indices_of_ranges(first, counts)]
         cover = merge_ranges(starts, starts + self.run)
         return self.select_passages(self._without_edges(cover) if self._ignore_common else cover)
 

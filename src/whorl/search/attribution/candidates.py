@@ -181,12 +181,14 @@ class PassageCandidates:
             documents are candidates.
         crowded_ranges: Ranges of the text's words where a document that is not a candidate may share a run of at least
             `run_words` words.
+        hashes: Hash of each run of `hashed_words` words of the text, in text order; uint64 array.
     """
 
     groups: tuple[Candidate, ...]
     crowded_hashes: int
     crowded_ranges: Numbers
-    warnings: tuple[str, ...]
+    hashes: npt.NDArray[np.uint64]
+    warnings: tuple[str, ...] = ()
 
 
 def find_passage_candidates(
@@ -196,7 +198,7 @@ def find_passage_candidates(
     in_order, possible_words = hashes_to_look_up(join(of_text.words), scheme)
     numbers = list(dict.fromkeys(in_order.tolist()))
     if not numbers:
-        return PassageCandidates((), 0, NO_RANGES, ())
+        return PassageCandidates((), 0, NO_RANGES, in_order)
     *counts, broken = engine.passage_counts([*numbers, BROKEN_WORDS])
     known = {number: count for number, count in zip(numbers, counts, strict=True) if count}
     crowded = [number for number, count in known.items() if count > CROWDED_ABOVE]
@@ -239,7 +241,7 @@ def find_passage_candidates(
         high = np.minimum(places + scheme.hashed_words + edge, len(of_text.words))
         possible_words = np.stack((low, high), axis=1)
     by_hashes = _group_matches(matches, list(known), in_order, possible_words, scheme.hashed_words)
-    return PassageCandidates(by_hashes, len(crowded), crowded_ranges, warnings)
+    return PassageCandidates(by_hashes, len(crowded), crowded_ranges, in_order, warnings)
 
 
 def _find_best(engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_out: BoundNode | None) -> list[str]:

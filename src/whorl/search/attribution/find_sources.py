@@ -25,7 +25,7 @@ import numpy.typing as npt
 from whorl.arrays_and_batches import batches, count_covers, mask_ranges, ranges_of
 from whorl.engine.protocol import Engine, MatchCount
 from whorl.errors import ParameterError
-from whorl.fingerprint.compare_texts import TextWords, words_of
+from whorl.fingerprint.compare_texts import Passage, TextWords, words_of
 from whorl.fingerprint.compiled.kernel import count_search
 from whorl.fingerprint.statistics.metric import Percent, fraction_of, notes_on
 from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme
@@ -45,6 +45,7 @@ from whorl.search.attribution.cover import (
     word_indices,
 )
 from whorl.search.attribution.excluded_parts import Exclusion, exclusion_named, mask_excluded_words
+from whorl.search.attribution.hashed_passages import HashedPassages
 from whorl.search.attribution.results import Attribution, Common, HashedPassage, Level, Promise, TextSource
 from whorl.search.boilerplate import BoilerplateDetector, Comparer, boilerplate_detector
 
@@ -223,6 +224,7 @@ class _SourceChooser:
         #: Mask of the words that were looked up in the index of words. An unread candidate can share a passage with
         #: them only if its `may_share` is true.
         self._is_looked_up = np.zeros_like(self._is_counted)
+        self._hashed = HashedPassages(reader.of_text.spans, 1, np.empty(0, np.uint64))
 
     def add_passages(self, scheme: PassageScheme, own_id: str | None, left_out: BoundNode | None) -> PassageCandidates:
         """Add groups of documents with the same passage hashes of the text, except the text's own document.
@@ -231,6 +233,8 @@ class _SourceChooser:
         """
         of_text, run = self._reader.of_text, self._reader.run
         found = find_passage_candidates(self._engine, scheme, of_text, run, left_out=left_out)
+        if not self._engine.keeps_texts:
+            self._hashed = HashedPassages(of_text.spans, scheme.hashed_words, found.hashes)
         # A hash alone proves a passage if it covers as many words as the shortest passage has, and all words of the
         # text count.
         if run <= scheme.hashed_words and self._is_counted.all():
@@ -302,10 +306,22 @@ class _SourceChooser:
         doubled = (candidate.cover for candidate in self.candidates for _ in candidate.ids[:2])
         is_once = (count_covers(concatenate_ranges(doubled), len(self._text_words)) == 1) & self._is_counted
         once_before, before = cumulate_counted(is_once), cumulate_counted(self._is_counted)
+        passages = self._find_passages([candidate for candidate, _ in chosen])
         return tuple(
-            _make_source(self._reader.of_text, candidate, names.get(candidate.id, ""), new_words, once_before, before)
+            _make_source(candidate, names.get(candidate.id, ""), new_words, passages[candidate.id], once_before, before)
             for candidate, new_words in chosen
         )
+
+    def _find_passages(self, chosen: Sequence[Candidate]) -> dict[str, Sequence[Passage | HashedPassage]]:
+        """Return the passages of each candidate, keyed by id; for a candidate without a text, those of its hashes."""
+        passages: dict[str, Sequence[Passage | HashedPassage]]
+        passages = {own.id: own.passages for own in chosen if own.comparison}
+        if len(passages) == len(chosen):
+            return passages
+        stored = self._engine.passage_places({own.id for own in chosen if not own.comparison})
+        return passages | {
+            own.id: self._hashed.find(own.cover, stored.get(own.id)) for own in chosen if not own.comparison
+        }
 
     def list_others(self, chosen: Sequence[tuple[Candidate, int]]) -> tuple[list[str], int]:
         """Return ids of other documents that share passages (at most `MOST_ALSO`, most words first), and the total."""
@@ -511,7 +527,12 @@ def _make_common(
 
 
 def _make_source(
-    of_text: TextWords, candidate: Candidate, name: str, new_words: int, once_before: Numbers, before: Numbers
+    candidate: Candidate,
+    name: str,
+    new_words: int,
+    passages: Sequence[Passage | HashedPassage],
+    once_before: Numbers,
+    before: Numbers,
 ) -> TextSource:
     comparison = candidate.comparison
     return TextSource(
@@ -522,7 +543,7 @@ def _make_source(
         only_words=int(count_words_in(candidate.cover, once_before).sum()),
         shares=comparison.shares if comparison else None,
         shingles=comparison.b.shingles if comparison else None,
-        passages=candidate.passages if comparison else _make_hashed_passages(of_text, candidate.cover),
+        passages=passages,
         content=candidate.content,
         residual=comparison.residual if comparison else None,
     )
@@ -532,12 +553,6 @@ def _hashes_only_warning(scheme: PassageScheme) -> str:
     gap = scheme.window - scheme.hashed_words
     within = f", and {gap} in a row within it" if gap > 0 else ""
     return f"the store keeps no texts: up to {scheme.window - 1} words can be missing at each end of a passage{within}"
-
-
-def _make_hashed_passages(of_text: TextWords, cover: Numbers) -> tuple[HashedPassage, ...]:
-    places = of_text.spans.tolist()
-    passages = [HashedPassage((places[at][0], places[end - 1][1]), end - at) for at, end in cover.tolist()]
-    return tuple(sorted(passages, key=lambda passage: -passage.words))
 
 
 def rejoin_words(engine: Engine, of_text: TextWords) -> TextWords:

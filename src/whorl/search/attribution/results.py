@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from whorl.fingerprint.compare_texts import Passage, ResidualOverlap
 from whorl.fingerprint.statistics.metric import Share, Shares
@@ -14,17 +14,30 @@ from whorl.fingerprint.statistics.metric import Share, Shares
 Level = Literal["low", "medium", "high"]
 
 
+class WordPlace(NamedTuple):
+    """Words of a document: the numbers of the first and the last one, from 1, and the number of all its words.
+
+    Words that are broken at line ends count as two.
+    """
+
+    first_word: int
+    last_word: int
+    document_words: int
+
+
 @dataclass(frozen=True, slots=True)
 class HashedPassage:
-    """A passage found by its hashes only, so its position in the document is unknown; both ends may lack some words.
+    """A passage found by its hashes only, so its characters in the document are unknown; both ends may lack some words.
 
     Args:
         a: Position in the text: a half-open range of characters.
         words: Number of words.
+        b_words: Position in the document; None if it is unknown.
     """
 
     a: tuple[int, int]
     words: int
+    b_words: WordPlace | None = None
     b: None = None
 
 
