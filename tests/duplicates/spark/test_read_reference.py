@@ -68,3 +68,7 @@ def test_values_of_another_form_on_the_driver(spark: SparkSession, tmp_path: Pat
     assert "and 'is_new' has another value" in invoke(*options, "--within-column", "is_new", *target, status=2).stderr
     table = write_rows(tmp_path / "rows.parquet", [{"id": "a", "text": item, "is_new": True}])
     assert "of the type boolean" in invoke(table, "--within-column", "is_new", *target, status=2).stderr
+    text = tmp_path / "page.txt"
+    text.write_text(item)
+    done = invoke(text, "--within-column", "part", *target, status=2)
+    assert "no document has a value in the column 'part'" in done.stderr

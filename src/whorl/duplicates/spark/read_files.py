@@ -443,7 +443,10 @@ def _files(session: SparkSession, paths: Sequence[str], excluded: frozenset[str]
 
 def require_values(documents: DataFrame, within: str | None) -> None:
     """Raise ParameterError if no document of `read` has a value in the column `within`, so all would be compared."""
-    if within is not None and documents.where(_column(documents, within.replace(".", DOT)).isNotNull()).isEmpty():
+    if within is None:
+        return
+    name = within.replace(".", DOT)
+    if name not in documents.columns or documents.where(documents[_quote(name)].isNotNull()).isEmpty():
         raise ParameterError(
             f"no document has a value in the column {within!r}; name another one (--within-column COLUMN)"
         )

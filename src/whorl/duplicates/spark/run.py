@@ -93,20 +93,12 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         StoreError: The state folder holds other files, or is not usable.
         EngineError: Java is missing, or Spark failed.
     """
-    options, form, output = DuplicatesOptions.from_options(operation), operation.format or "json", operation.output
+    options, form = DuplicatesOptions.from_options(operation), operation.format or "json"
     keep, named = options.keep, [(operation.filtered, False), (operation.annotated, True)]
     copies = [(folder, with_columns) for folder, with_columns in named if folder is not None]
-    if output is None:
-        raise ParameterError("Spark writes to a folder; name it as output")
-    if form not in FORMATS:
-        raise ParameterError(f"Spark writes {', '.join(FORMATS)}, got {form!r}")
+    targets = _require_targets(operation, form)
     if keep is not None and keep.is_by_value and not keep.column:
         raise ParameterError(f"--keep {keep} needs the column of the date on Spark: --keep {keep}:COLUMN")
-    targets = [output, *(folder for folder, _ in copies), *filter(None, [operation.delete_list])]
-    if len({*targets}) < len(targets):
-        raise ParameterError(
-            "--output, --filtered, --annotated and --delete-list write a folder each; name different ones"
-        )
     with _convert_errors(), ExitStack() as locked:
         from whorl.duplicates.spark.clusters import member_by_member, nest_members
         from whorl.duplicates.spark.contamination import SparkReferenceMatches
@@ -178,17 +170,15 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             rows = nest_members(found) if form == "json" else member_by_member(found).drop("stays")
         else:
             rows = search.pairs().drop("a_name", "b_name") if form == "json" else search.pairs()
-        written = _write(rows, form, output)
-        bad_rows = search.problems.count_bad_rows()
-        examples = search.problems.bad_rows.limit(_PROBLEMS_SHOWN).collect() if bad_rows else []
+        written = _write(rows, form, targets[0])
         examples_in_reference = islice(map(str, reference.problems), _PROBLEMS_SHOWN)
         blank = search.problems.find_files_with_blank_rows(_FILES_CHECKED)
         summary = JobSummary(
             documents=search.documents,
             too_short=search.too_short,
             repeated=search.repeated,
-            bad_rows=bad_rows + reference.problems.lost,
-            problems=(*examples_in_reference, *(f"{row.id or 'a row'}: {row.problem}" for row in examples)),
+            bad_rows=search.problems.count_bad_rows() + reference.problems.lost,
+            problems=(*examples_in_reference, *search.problems.examples(_PROBLEMS_SHOWN)),
             written=written,
             copied=copied,
             listed=listed,
@@ -201,6 +191,21 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         search.save_state()
         search.release()
         return summary
+
+
+def _require_targets(operation: DuplicatesOperation, form: str) -> list[str]:
+    """Return the folders to write, the output first; raise ParameterError if it is missing, or two are the same."""
+    if operation.output is None:
+        raise ParameterError("Spark writes to a folder; name it as output")
+    if form not in FORMATS:
+        raise ParameterError(f"Spark writes {', '.join(FORMATS)}, got {form!r}")
+    others = (operation.filtered, operation.annotated, operation.delete_list)
+    targets = [operation.output, *(folder for folder in others if folder is not None)]
+    if len({*targets}) < len(targets):
+        raise ParameterError(
+            "--output, --filtered, --annotated and --delete-list write a folder each; name different ones"
+        )
+    return targets
 
 
 def _session() -> SparkSession:

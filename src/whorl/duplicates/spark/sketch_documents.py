@@ -132,10 +132,10 @@ class InputProblems:
 
     rows: DataFrame
 
-    @property
-    def bad_rows(self) -> DataFrame:
-        """The first bad rows of each partition, in the columns id and problem."""
-        return self.rows.where("problem <> ''").select(f.col("problem_id").alias("id"), "problem")
+    def examples(self, most: int) -> list[str]:
+        """Return at most `most` of the first bad rows of the partitions, each with its id or place and its problem."""
+        rows = self.rows.where("problem <> ''").select("problem_id", "problem").limit(most).collect()
+        return [f"{row['problem_id'] or 'a row'}: {row['problem']}" for row in rows]
 
     def count_bad_rows(self) -> int:
         problems = self.rows.where("problem is not null and unread is null")
