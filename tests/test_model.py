@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -75,11 +76,12 @@ def test_unsuitable_values_of_numpy(value: Any) -> None:
         ({"properties": {5: 1}}, "a property cannot be called 5 (document 'a')"),
         ({"properties": {"\ud800": 1}}, "a property cannot be called '\\ud800'"),
         ({"properties": {"a\tb": 1}}, "a property's name holds no control characters, got 'a\\tb' (document 'a')"),
+        ({"properties": {"k": date(2024, 1, 31)}}, "got datetime.date(2024, 1, 31); store its isoformat()"),
         ({"properties": {"k": None}}, "property 'k' of document 'a' must be text, numbers, true, false or a list"),
         ({"properties": {"k": [1, {"x": 1}]}}, "got {'x': 1}; give its values names of their own"),
         ({"properties": {"k": {"x": 1}}}, "of those, got {'x': 1}"),
         ({"properties": {"k": [["x"]]}}, "of those, got ['x']"),
-        ({"properties": {"k": float("nan")}}, "of those, got nan"),
+        ({"properties": {"k": float("nan")}}, "of those, got nan; leave it out"),
         ({"properties": {"k": [1.0, float("-inf")]}}, "of those, got -inf"),
         ({"properties": {"k": 10**1000}}, "property 'k' of document 'a' is a number of over 1,000 digits"),
         *(({"properties": {name: "x"}}, f"a property cannot be called {name!r}") for name in sorted(RESERVED_FIELDS)),

@@ -48,8 +48,12 @@ DIGEST_LETTERS = 16
 _NOT_PROPERTIES = frozenset(("name", CLUSTER, IS_PRINCIPAL))
 #: Integers of properties have at most 1,000 digits. By default, Python converts no more than 4,300 digits to text.
 _INTEGER_BOUND = 10**1_000
-#: Remedies for values of properties that cannot be stored, by type.
-_REMEDIES = {type(None): "; leave it out", dict: "; give its values names of their own, such as 'meta.url'"}
+#: Remedies for values of properties that cannot be stored, by the names of types; floats here are NaN or infinity.
+_REMEDIES = {
+    **dict.fromkeys(("NoneType", "float", "NaTType", "NAType"), "; leave it out"),
+    **dict.fromkeys(("date", "datetime", "Timestamp"), "; store its isoformat()"),
+    "dict": "; give its values names of their own, such as 'meta.url'",
+}
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f]")
 
 
@@ -204,7 +208,7 @@ def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, 
         if not isinstance(single, str | int | float) or (isinstance(single, float) and not math.isfinite(single)):
             raise DocumentError(
                 f"property {name!r:.80} of document {document_id!r} must be text, numbers, true, false or a list of "
-                f"those, got {single!r:.80}{_REMEDIES.get(type(single), '')}"
+                f"those, got {single!r:.80}{_REMEDIES.get(type(single).__name__, '')}"
             )
         if isinstance(single, int) and abs(single) >= _INTEGER_BOUND:
             raise DocumentError(f"property {name!r:.80} of document {document_id!r} is a number of over 1,000 digits")

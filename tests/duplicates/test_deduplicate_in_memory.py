@@ -167,9 +167,9 @@ def test_nested_columns(table: Callable[[list[Any]], Any], tmp_path: Path) -> No
         for number, text in enumerate(texts)
     ]
     made = table([*chats, None])
-    if hasattr(made, "to_parquet"):
+    if table is pandas_frame:
         made.to_parquet(tmp_path / "rows.parquet")
-        made = type(made)(pytest.importorskip("pandas").read_parquet(tmp_path / "rows.parquet"))
+        made = pytest.importorskip("pandas").read_parquet(tmp_path / "rows.parquet")
     for column in ("body.title", "body.turns.content"):
         found = deduplicate(made, text_column=column, keep="largest:body.made.at")
         assert found.clusters == [[2, 0]]
@@ -337,6 +337,10 @@ def test_values_that_are_no_dates_are_a_warning() -> None:
     with pytest.warns(UserWarning, match="1 text has no date .* 'day', such as '30.06.2022'") as noted:
         deduplicate(table, keep="newest:day")
     assert noted[0].filename == __file__
+    with pytest.raises(
+        ParameterError, match=r"no date in the column 'day'.*\('30.06.2022' cannot be read, 2022-06-30 can\)"
+    ):
+        deduplicate(table[1:], keep="newest:day")
 
 
 def test_an_ambiguous_one_is_a_warning() -> None:

@@ -286,13 +286,16 @@ def deduplicate(
     numbers = np.array([policy.rank_of(value) for value in ranks or ()], np.float64)
     losses = policy.losses(sizes, numbers)
     if ranks is not None:
+        values_without = (value for value, number in zip(ranks, numbers, strict=True) if np.isnan(number))
+        unread = UnreadValues.of_column(policy.column, policy.needed_type, values_without)
         if read and np.isinf(losses).all():
-            raise ParameterError(f"the {len(read):,} texts have {_no_rank(policy)}")
-        unread = (value for value, number in zip(ranks, numbers, strict=True) if np.isnan(number))
+            readable = "2022-06-30" if policy.is_by_date else "1000000"
+            shown = f" ({unread[0].first!r:.80} cannot be read, {readable} can)" if unread else ""
+            raise ParameterError(f"the {len(read):,} texts have {_no_rank(policy)}{shown}")
         _warn_of(
             f"{found.count:,} text{' has' if found.count == 1 else 's have'} no {found.needed_type} that can be read "
             f"{found}"
-            for found in UnreadValues.of_column(policy.column, policy.needed_type, unread)
+            for found in unread
         )
     return Deduplication(pair_options, pairs, firsts, policy, losses, compared_sizes, lengths)
 

@@ -447,7 +447,8 @@ def _add_columns(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Sch
     if not new_columns:
         return schema
     at = schema.get_field_index(columns.id_column)
-    if at < 0 or not pa.types.is_integer(schema.field(at).type):
+    # pandas stores whole numbers as floats if some are missing.
+    if at < 0 or not (pa.types.is_integer(schema.field(at).type) or pa.types.is_floating(schema.field(at).type)):
         new_columns = {name: str if kind is int else kind for name, kind in new_columns.items()}
     own = [field for field in schema if field.name not in new_columns]
     metadata = {name: value for name, value in (schema.metadata or {}).items() if name != b"huggingface"}

@@ -240,7 +240,10 @@ class RowColumns:
         for name, kind, option in ((self.text, "text", self.text_option), (self.id, "id", "--id-column")):
             if name and not has_column(row, name):
                 known = ", ".join(map(repr, column_paths(row)[:_SHOWN])) or "none"
-                raise DocumentError(f"there is no column {name!r}; name the one of the {kind} ({option}), of {known}")
+                places = ", or '' to know rows by their places" if kind == "id" else ""
+                raise DocumentError(
+                    f"there is no column {name!r}; name the one of the {kind} ({option}), of {known}{places}"
+                )
 
     def require_text(self, row: Mapping[str, object]) -> None:
         """Raise DocumentError if a row lacks a required column, or if the value in the text column is not a text."""
