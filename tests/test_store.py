@@ -66,6 +66,15 @@ def test_an_unknown_document_is_one_error(store: Store, ask: Callable[[Store], o
         store.texts(["empty"])
 
 
+@pytest.mark.parametrize("name", ["https://localhost:9200/docs", Path("folder")])
+def test_a_name_instead_of_an_engine(name: Any) -> None:
+    """
+    The error of `Store` for the name of a store says what opens it.
+    """
+    with pytest.raises(ParameterError, match=r"Store takes an engine, got .*; open_store opens a URL or a folder"):
+        Store(name)
+
+
 @pytest.mark.parametrize("ask", ["similar", "prepare_similar", "sources", "verify"])
 def test_neither_a_text_nor_a_document(store: Store, ask: str) -> None:
     """

@@ -95,6 +95,10 @@ class Store:
         limits: QueryLimits = QueryLimits(),  # noqa: B008 - frozen
         max_rows: int = MAX_ROWS,
     ) -> None:
+        if isinstance(engine, str | PathLike):
+            raise ParameterError(
+                f"Store takes an engine, got {shorten_repr(engine)}; open_store opens a URL or a folder"
+            )
         self.engine = engine
         self.names = names or {}
         self._limits, self.max_rows = limits, max_rows
