@@ -23,7 +23,7 @@ def test_passages_equal_those_of_the_plain_search(a: list[int], b: list[int], ga
     passages = np.empty((len(a), 3), np.int64)
     arrays = np.array(a, np.int64), positions, np.array(b, np.int64)
     first, places = np.zeros(12, np.int64), np.empty(len(b), np.int64)
-    count = load_loops().passages.matches(*arrays, CANDIDATES, first, places, passages)
+    count = load_loops().passages.find_passages(*arrays, CANDIDATES, first, places, passages)
     assert list(map(tuple, passages[:count].tolist())) == match_plainly(a, b, positions.tolist())
 
 
