@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from tests.duplicates.spark.output_files import cluster_of_line, files_of, pair_of_line
 from tests.duplicates.spark.spark_runtime import QUIET
+from tests.sampling import combine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -220,8 +221,7 @@ def test_only_the_most_frequent_items_are_shown(spark: SparkSession, tmp_path: P
     assert invoke(*options, "--engine", "spark", "-o", tmp_path / "out").stdout == expected
 
 
-@pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("column", ["lang", "more.n"])
+@pytest.mark.parametrize(("form", "column"), combine(FORMATS, ["lang", "more.n"]))
 def test_only_equal_values_are_compared(spark: SparkSession, tmp_path: Path, form: str, column: str) -> None:
     """
     With --within-column, pairs have equal values in it, or none, as in process: with --reference-only, and among all

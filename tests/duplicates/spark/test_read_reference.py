@@ -18,6 +18,7 @@ from tests.duplicates.spark.test_contamination import (
     read_rows,
     write_rows,
 )
+from tests.sampling import sample
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = QUIET
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", sample(FORMATS, 2))
 def test_columns_of_a_reference_among_all_documents(spark: SparkSession, tmp_path: Path, form: str) -> None:
     """
     With --reference-column, each column of the reference is a document that stays, as in process.

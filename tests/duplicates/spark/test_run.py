@@ -21,6 +21,7 @@ from click.testing import CliRunner
 from tests.duplicates.spark.output_files import cluster_of_line, files_of, pair_of_line
 from tests.duplicates.spark.spark_runtime import MASTER, QUIET, SETTINGS
 from tests.families import family_documents, true_pairs, version_documents
+from tests.sampling import combine
 from whorl.duplicates import duplicates_among, parse_pair_options
 from whorl.duplicates.spark.run import JobSummary, run, summary_lines
 from whorl.errors import ParameterError
@@ -162,8 +163,7 @@ def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
     assert {cluster_of_line(line) for line in written} == {cluster_of_line(line) for line in local.stdout.splitlines()}
 
 
-@pytest.mark.parametrize("form", ["jsonl", "parquet"])
-@pytest.mark.parametrize("ids", [str, int])
+@pytest.mark.parametrize(("form", "ids"), combine(["jsonl", "parquet"], [str, int]))
 def test_annotated_copies(spark: SparkSession, tmp_path: Path, form: str, ids: type) -> None:
     """
     A copy has all rows with the columns that it has in process; clusters have the type of the ids. A line of JSON is

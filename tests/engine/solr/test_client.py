@@ -537,6 +537,7 @@ def test_kill_9_in_the_middle_of_indexing(solr_cache: Path, tmp_path: Path) -> N
             assert store.search("FINGERPRINT:d0000_100", with_shared=True).hits[0].shared_tokens == 512
 
 
+@thorough
 @pytest.mark.skipif(os.name != "posix", reason="kills with SIGKILL")
 def test_documents_are_searchable_although_solr_ignores_commits(solr_cache: Path, tmp_path: Path) -> None:
     """
