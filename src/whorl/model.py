@@ -46,7 +46,7 @@ MAX_ID_LENGTH = 1000
 DIGEST_LETTERS = 16
 #: Fields that do not count towards the limits on properties.
 _NOT_PROPERTIES = frozenset(("name", CLUSTER, IS_PRINCIPAL))
-#: Integers of properties have at most 1,000 digits. By default, Python converts no more than 4,300 digits to text.
+#: An integer in a property has at most 1,000 digits, because Python by default converts at most 4,300 digits to text.
 _INTEGER_BOUND = 10**1_000
 #: Remedies for values of properties that cannot be stored, by the names of types; floats here are NaN or infinity.
 _REMEDIES = {

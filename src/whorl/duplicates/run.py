@@ -283,7 +283,7 @@ def _load_changed(
     unread: list[UnreadValues] = []
     ahead: Counter[str] = Counter()
     digests_ahead: deque[list[bytes]] = deque()
-    # In an empty store, all documents are new, so `sketch` converts all ranks and dates, and nothing is updated.
+    # If the store is empty, all documents are new, so there are no ranks and dates of stored documents to update.
     is_empty = not store.count()
 
     def changed_documents() -> Iterator[list[Document]]:

@@ -109,7 +109,7 @@ def rolling_unicode_words(texts: Sequence[str]) -> Hashes:
 
 
 def rolling_ascii_words(texts: Sequence[str]) -> Hashes:
-    """Compute codes under simhash-cpp-0.1.
+    """Compute codes as simhash-cpp 0.1 does.
 
     The original reads past the end of a text that ends in a letter, but this function does not.
     """

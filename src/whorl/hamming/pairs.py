@@ -76,7 +76,7 @@ class _Costs:
 
     @cache  # noqa: B019
     def largest_pairwise_run(self, bits: int, distance: int) -> int:
-        """Return about the largest number of codes for which comparing all pairs is fastest: a power of two."""
+        """Return the largest number of codes for which comparing all pairs is fastest, rounded to a power of two."""
         count = 128
         while not self.blocks(count, bits, distance) and count < 2**40:
             count *= 2

@@ -43,7 +43,7 @@ Rows: TypeAlias = Annotated[int, Bounds(ge=0, le=MAX_ROWS)]
 Start: TypeAlias = Annotated[int, Bounds(ge=0, le=MAX_START)]
 
 
-#: Default None of an option. With the type Any, mypy accepts it for all fields, and still checks other defaults.
+#: The default None of an option. Its type is Any, so mypy accepts it for all fields, and still checks other defaults.
 _NONE: Any = None
 
 

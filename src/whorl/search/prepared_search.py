@@ -189,7 +189,7 @@ class QueryReader:
             )
             missed = "".join(f"; {gap}" for gap in self._engine.gaps("words"))
             raise ParameterError(f"the store has no field {key.field!r:.80} to sort by{hint}{missed}")
-        # Prefer dates and numbers if some documents have them.
+        # If some documents have dates or numbers in the field, sort by these, not by texts.
         kinds = next((kinds for kinds in _SORTED_BY if not by_kind.keys().isdisjoint(kinds)), None)
         if kinds is None:
             raise ParameterError(

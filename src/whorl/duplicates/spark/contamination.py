@@ -1,4 +1,4 @@
-"""Finds the documents in a Spark data frame that contain reference texts, as `duplicates/contamination.py` in process.
+"""Finds the documents of a Spark data frame that contain reference texts, as `duplicates/contamination.py` does.
 
 Each worker has an index of the reference, and searches its rows with the functions of the search in process. So only
 matches move between workers, and a hash of each id, to find repeated ids.

@@ -442,7 +442,7 @@ def _files(session: SparkSession, paths: Sequence[str], excluded: frozenset[str]
 
 
 def require_values(documents: DataFrame, within: str | None) -> None:
-    """Raise ParameterError if no document of `read` has a value in the column `within`, so all would be compared."""
+    """Raise ParameterError if no document of `read` has a value in the column `within`: all would be compared."""
     if within is None:
         return
     name = within.replace(".", DOT)

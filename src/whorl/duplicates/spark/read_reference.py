@@ -1,4 +1,4 @@
-"""Reads the reference of a run on Spark: as a data frame, or on the driver, as a run in process reads it."""
+"""Reads the reference documents of a run on Spark: as a data frame, or on the driver by `InputReader`."""
 
 from __future__ import annotations
 

@@ -429,7 +429,7 @@ class PlanTranslator:
 
         def build(reader: IndexReader) -> Query:
             if regex and len(regex) <= _LONGEST_EXPRESSION:
-                # If tantivy rejects the expression, because it has more than 1,000 states, compare the terms below.
+                # tantivy rejects an expression of more than 1,000 states; then compare the terms one by one, below.
                 with suppress(ValueError):
                     return Query.regex_query(SCHEMA, field, pattern_expression((prefix,)) + regex)
             return self._terms_query(reader, field, prefix, literal, fits, clause)

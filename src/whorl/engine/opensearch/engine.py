@@ -99,7 +99,7 @@ from whorl.query.plan.nodes import BoundPlan, Kind, SharedBands, SharedTokens, l
 
 #: Maximum number of references or documents in a request.
 _AT_ONCE = 200
-#: Cache time in seconds for the description of the tokens that the cluster makes.
+#: Time in seconds for which the description of the cluster's own tokens is cached.
 _TOKENS_SECONDS = 300.0
 _MOST_FIELDS = 10_000
 

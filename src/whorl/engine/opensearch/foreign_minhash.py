@@ -163,7 +163,7 @@ def _filter(settings: Mapping[str, Any], name: str) -> Json:
 
 
 def _flatten(mapping: Json, prefix: str = "") -> Iterator[tuple[str, tuple[str, Json]]]:
-    """Yield the full name of each field and subfield, with the document field that has its text, and its mapping."""
+    """For each field and subfield, yield its full name, the document field with its text, and its mapping."""
     for key, field in mapping.get("properties", {}).items():
         name = f"{prefix}{key}"
         yield name, (name, field)

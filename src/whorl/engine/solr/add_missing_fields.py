@@ -128,7 +128,7 @@ def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | N
     """
     # Collections of a SolrCloud may share one configuration, so the property's name ends with the collection's name.
     name = f"whorl_file_base.{client.url.rpartition('/')[2]}"
-    # If the user may not read or change the configuration, continue without a base folder.
+    # If the user may not read or change the configuration, go on without a base folder for the ids of files.
     with suppress(EngineResponseError):
         base = client.get("config/overlay")["overlay"].get("userProps", {}).get(name)
         if base is None and choose is not None:

@@ -31,7 +31,7 @@ SKETCH_FIELDS: Mapping[str, tuple[str, ...]] = {
 }
 #: Optional field of passage hashes, and the properties that it must have.
 PASSAGES, PASSAGE_PROPERTIES = "whorl_passages", ("indexed", "multiValued")
-#: Prefix of all names of passage schemes. The type of the passage field has the name of its scheme.
+#: The names of all passage schemes begin with this prefix. The name of the passage field's type is that of its scheme.
 _PASSAGE_TYPE_PREFIX = "passages"
 #: Field for a digest of the document, to skip unchanged documents.
 DIGEST = "whorl_digest"

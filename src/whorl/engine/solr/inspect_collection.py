@@ -153,7 +153,7 @@ class Schema:
         return bool(is_indexed and "*" not in name and self.is_text(name) and not minhash_chain(self.type_of(name)))
 
     def altered_words(self, name: str) -> str:
-        """If a field's index analysis does not keep words, return the tokenizer or filter that alters them; else ""."""
+        """Return the tokenizer or filter of a field's index analysis that alters words, or "" if there is none."""
         analysis = analyzer(self.type_of(name), "index")
         tokenizer = _component_name(analysis.get("tokenizer", {}))
         if tokenizer and tokenizer not in _WORD_TOKENIZERS:

@@ -87,7 +87,7 @@ def _advance(trie: Any, place: int, units_left: int, unit: int) -> Any:
     if not units_left:
         lead = int64(get(trie, place))
         place += 1
-        if lead >= 0x40:  # skip the value of the word that ends here, which the previous call returned
+        if lead >= 0x40:  # skip the value at this node: the previous call has returned the word that ends here
             high = lead & 0x7FC0
             lead &= 0x3F
             place += 0 if high < 0x4040 else 1 if high < 0x7FC0 else 2

@@ -454,7 +454,7 @@ def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
 def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch]:
     loops = loops_if_loaded()
     sketches = _decode_in_loops(raws, scheme, loops) if loops and len(raws) > 1 else None
-    # If a sketch is invalid, `decode` raises the error.
+    # Leave invalid sketches to `decode`, which raises the error.
     return [decode(raw, scheme) for raw in raws] if sketches is None else sketches
 
 

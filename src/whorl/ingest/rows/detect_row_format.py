@@ -117,7 +117,7 @@ def _detect_in_packed(
 ) -> RowFormat:
     """Detect the format of a packed file by its first bytes and its name (`file`, without a suffix such as `.gz`)."""
     with open_compressed(opened, module) as stream, limit_memory():
-        # Read only the first line, because the file may be truncated soon after it.
+        # Read only the first line: a truncated file may end soon after it.
         start = io.BytesIO(stream.readline(_FIRST_LINE))
     head = _head(start)
     if head.startswith(_WARC) and module == "gzip":

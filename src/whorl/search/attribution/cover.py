@@ -61,7 +61,7 @@ def word_indices(ranges: Numbers) -> Numbers:
 
 
 def array_of_each_range(ranges: Sequence[Numbers]) -> Numbers:
-    """For each range, array by array, return the index of its array in `ranges`."""
+    """Return, for each range of all arrays in turn, the index in `ranges` of the array that contains it."""
     return np.repeat(np.arange(len(ranges)), np.fromiter(map(len, ranges), np.int64, len(ranges)))
 
 

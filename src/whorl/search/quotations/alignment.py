@@ -49,9 +49,9 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
     numbers: dict[str, int] = {}
     wanted = np.array([numbers.setdefault(word, len(numbers)) for word in quote], np.int64)
     words = np.array([numbers.get(word, -1) for word in document], np.int64)
-    # Ties go to the alignment with more common words. Their number is the length of the quotation, minus the distance,
-    # plus the number of omitted words. So an omission costs 1 less than another edit. The best alignment has at most
-    # `wanted.size` omissions, so all of them together save less than the cost of one edit.
+    # Among alignments with equal distances, choose the one with most common words: the length of the quotation, minus
+    # the distance, plus the number of omitted words. So an omission costs 1 less than any other edit. An edit costs
+    # more than `wanted.size`, which is the largest possible number of omissions, so this decides only between equals.
     edit_cost = wanted.size + 1
     row, omitted = np.zeros(words.size + 1, np.int64), np.arange(words.size + 1) * (edit_cost - 1)
     for number in wanted:

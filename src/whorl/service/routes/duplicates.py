@@ -238,7 +238,7 @@ class JobAnswer:
     error: JobError | None
 
 
-#: Name and media type of the file with all clusters, by the parameter `format`.
+#: For each value of `format`, the name and the media type of the download with all clusters.
 _FILES = {
     "json": ("duplicates.jsonl", "application/x-ndjson"),
     "csv": ("duplicates.csv", "text/csv; charset=utf-8"),
