@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 
 from whorl.engine.backfill_loop import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
 from whorl.engine.cluster_labels import (
@@ -116,7 +116,7 @@ def backfill(
     total = prepare(client, names, all_documents=all_documents)
     features = ensure_index(client, names)
     query = missing_fields_query(features, all_documents=all_documents)
-    body: Json = {"query": query, "size": batch, **whole_documents(client.mapping() or {})}
+    body: Json = {"query": query, "size": batch, **whole_documents(client)}
     return fill_batches(
         total,
         client.scroll(body),
@@ -171,6 +171,10 @@ class OpenSearchLabels(ServerLabels):
         super().__init__(client.url)
         self._client, self._names, self._query = client, names, query
 
+    @cached_property
+    def _whole_documents(self) -> Json:
+        return whole_documents(self._client)
+
     def prepare(self) -> None:
         """Give unlabelled documents their id as cluster, because `collapse` merges all documents without a cluster."""
         if not ensure_index(self._client, self._names).clusters:
@@ -178,7 +182,7 @@ class OpenSearchLabels(ServerLabels):
             raise SchemaError(f"{problem}; 'whorl opensearch init {self._client.store_url}' adds them")
         self._client.refresh()
         bare = {"bool": {"must_not": [{"exists": {"field": CLUSTER}}]}}
-        body = {"query": bare, "size": CHANGED_AT_ONCE, **whole_documents(self._client.mapping() or {})}
+        body = {"query": bare, "size": CHANGED_AT_ONCE, **self._whole_documents}
         for hits in self._client.scroll(body):
             self._require_written(self._label(hits, {}))
 
@@ -208,8 +212,8 @@ class OpenSearchLabels(ServerLabels):
         return _read_labels(self._client.hits(body))
 
     def _change(self, ids: Sequence[str], changes: Mapping[str, ClusterLabel | None]) -> list[tuple[str, str]]:
-        body = {"query": {"ids": {"values": list(ids)}}, "size": len(ids)}
-        return self._label(self._client.hits({**body, **whole_documents(self._client.mapping() or {})}), changes)
+        body = {"query": {"ids": {"values": list(ids)}}, "size": len(ids), **self._whole_documents}
+        return self._label(self._client.hits(body), changes)
 
     def _label(self, hits: list[Json], changes: Mapping[str, ClusterLabel | None]) -> list[tuple[str, str]]:
         features = ensure_index(self._client, self._names)

@@ -72,13 +72,13 @@ def find_text_fields(client: IndexClient, mapping: Json, names: FieldNames) -> l
     return rank_text_fields(fields, names, count, sample)
 
 
-def whole_documents(mapping: Json) -> Json:
-    """Return the options of a search for whole documents, to update them.
+def whole_documents(client: IndexClient) -> Json:
+    """Return the options of a search for whole documents in an index, to update them.
 
     The cluster converts values as the mapping says: dates of any format, and numbers and Booleans from texts. whorl
     reads these values where it does not understand those of the source (`document_in`).
     """
-    present = mapping.get("properties", {})
+    present = (client.mapping() or {}).get("properties", {})
     dates = _names_of_types(present, ("date", "date_nanos"))
     fields = [*({"field": name, "format": "strict_date_time"} for name in dates), *_names_of_types(present, _NUMBERS)]
     return {"_source": {"excludes": [OWN]}, "fields": fields, "seq_no_primary_term": True}
