@@ -41,7 +41,7 @@ from whorl.duplicates.spark.compare_sketches import PAIRS, measure_overlaps, ver
 from whorl.duplicates.spark.incremental_state import SearchState, drop_removed
 from whorl.duplicates.spark.prefix_filter import MOST_AT_ONCE, find_candidates
 from whorl.duplicates.spark.read_files import parts_of
-from whorl.duplicates.spark.sketch_documents import STAYS, InputProblems, RunNumber, load_documents
+from whorl.duplicates.spark.sketch_documents import STAYS, RunNumber, load_documents
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import SHARE_STEPS, SLACK
 
@@ -65,7 +65,10 @@ class SparkDuplicates:
             reference documents.
 
     Attributes:
-        loaded: The compared documents, counts of documents, and the problems of the input.
+        loaded: The compared documents.
+        documents, too_short, repeated: Number of documents, of documents with fewer words than a shingle, and of
+            repeated ids.
+        problems: Rows that could not be read.
 
     Raises:
         StoreError: The state folder holds other files, or is not usable.
@@ -102,6 +105,8 @@ class SparkDuplicates:
         if known is not None:
             self.loaded, known = drop_removed(self.loaded, known, spanning_only=spanning_only)
             self._found.append(known)
+        self.documents, self.too_short = self.loaded.documents, self.loaded.too_short
+        self.repeated, self.problems = self.loaded.repeated, self.loaded.problems
         join = JoinOptions(options.pairs, spanning_only=spanning_only, most_pairs=MOST_PAIRS)
         connect = self._link if spanning_only else None
         pivots = _PIVOTS if spanning_only else 0
@@ -112,22 +117,6 @@ class SparkDuplicates:
             if result.remainder is not None:
                 self._found.append(self.materialise(result.remainder))
         self._links = reduce(DataFrame.unionByName, self._found)
-
-    @property
-    def documents(self) -> int:
-        return self.loaded.documents
-
-    @property
-    def too_short(self) -> int:
-        return self.loaded.too_short
-
-    @property
-    def repeated(self) -> int:
-        return self.loaded.repeated
-
-    @property
-    def problems(self) -> InputProblems:
-        return self.loaded.problems
 
     @cached_property
     def _pairs(self) -> DataFrame:
